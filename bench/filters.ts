@@ -111,9 +111,12 @@ connection.close()
 await store.close()
 remove(folder)
 
-const segment = new Segment(loadScanModule(), dimension, 'cosine')
 const drawVector = () => Float32Array.from({ length: dimension }, () => random() - 0.5)
-for (let record = 0; record < recordCount; record++) segment.append(record, drawVector())
+const vectors = Array.from({ length: recordCount }, drawVector)
+const segment = new Segment(loadScanModule(), dimension, 'cosine', records =>
+  records.map(record => vectors[record]!),
+)
+for (const [record, vector] of vectors.entries()) segment.append(record, vector)
 const queries = Array.from({ length: queryCount }, drawVector)
 const scans = [1, 10, 24, 50, 100].map(percent => {
   const records = Array.from({ length: recordCount }, (_, record) => record)

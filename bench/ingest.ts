@@ -3,14 +3,29 @@
  * the fit that follows.
  *
  * npm run bench:ingest -- [DATA_FOLDER]
+ *
+ * With a number of random documents, measures their ingest through a server over HTTP:
+ *
+ * npm run bench:ingest -- --documents 5700 [--profile]
  */
 import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
 import { cranfield } from '../test/harness/beir.ts'
+import { measureIngest } from './ingest-many.ts'
 import { remove, startServer, temporaryFolder, wb } from './server.ts'
 import { median, table } from './statistics.ts'
 
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { documents: { type: 'string' }, profile: { type: 'boolean', default: false } },
+})
+if (values.documents !== undefined) {
+  await measureIngest(Number(values.documents), values.profile)
+  process.exit()
+}
+
 const runs = 5
-const corpus = `${process.argv[2] ?? cranfield}/corpus.jsonl`
+const corpus = `${positionals[0] ?? cranfield}/corpus.jsonl`
 
 interface Summary {
   added: number

@@ -12,7 +12,7 @@ import { PostingMerger } from '../src/storage/sqlite/postings/posting-merger.ts'
 import { PostingReader } from '../src/storage/sqlite/postings/posting-reader.ts'
 import { POSTING_SLICE_MAX, PostingWriter } from '../src/storage/sqlite/postings/posting-writer.ts'
 import type { VisibleRows } from '../src/storage/sqlite/postings/row-masks.ts'
-import { postingsSchema } from '../src/storage/sqlite/postings/schema.ts'
+import { postingsSchema, segmentBytesSchema } from '../src/storage/sqlite/postings/schema.ts'
 import { drawChunk, drawQuery, random, wordOf } from './random-chunks.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { quantile, table } from './statistics.ts'
@@ -70,7 +70,7 @@ const rate = (ms: number) => `${Math.round((1_000 * chunkCount) / ms)} chunks/s`
 const p = (sample: readonly number[], share: number) => quantile(sample, share).toFixed(2)
 
 const store = open(paths.postings)
-store.database.exec(postingsSchema)
+store.database.exec(postingsSchema + segmentBytesSchema)
 const writer = new PostingWriter(store)
 const merger = new PostingMerger(store, 'bench')
 commit(store, () => {

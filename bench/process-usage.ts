@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs'
 
 /** Returns the resident set of a process in MB, or NaN if it is not known. Linux only. */
 export function residentMegabytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_000
+  return statusMegabytes(pid, /VmRSS:\s+(\d+)/)
+}
+
+/** Returns the largest resident set of a process so far in MB, or NaN if it is not known. Linux only. */
+export function peakResidentMegabytes(pid: number): number {
+  return statusMegabytes(pid, /VmHWM:\s+(\d+)/)
+}
+
+function statusMegabytes(pid: number, pattern: RegExp): number {
+  return Number(pattern.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_000
 }
 
 /**

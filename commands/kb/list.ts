@@ -1,6 +1,5 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { fetchSizes } from '../../src/cli/fields/fetch-sizes.ts'
 import { formatByteSize } from '../../src/cli/terminal/byte-size.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
@@ -14,23 +13,14 @@ export default class KbList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const items = this.client.items(kb.list, { params: { workspaceId } })
     const { rows, total } = await this.takeRows(items, flags.limit)
-    const sizes = this.output.interactive
-      ? await this.waitFor('counting documents', fetchSizes(this.client, rows))
-      : undefined
     const showsStatus = !this.output.interactive || rows.some(({ status }) => status !== 'active')
     this.output.list(rows, {
       columns: {
         id: { value: row => row.knowledgeBaseId, pipeOnly: true },
         name: { value: row => row.name },
-        ...(sizes && {
-          documents: { value: row => sizes.get(row.knowledgeBaseId)?.documents, format: 'count' },
-          size: {
-            value: row => {
-              const found = sizes.get(row.knowledgeBaseId)
-              return found && formatByteSize(found.bytes)
-            },
-            format: 'count',
-          },
+        ...(this.output.interactive && {
+          documents: { value: row => row.size?.documents, format: 'count' },
+          size: { value: row => row.size && formatByteSize(row.size.bytes), format: 'count' },
         }),
         description: { value: row => row.description, format: 'flexible' },
         ...(showsStatus && { status: { value: row => row.status } }),

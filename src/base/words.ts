@@ -1,4 +1,5 @@
 import { stemmer } from 'stemmer'
+import { BoundedCache, copyPart } from './bounded-cache.ts'
 
 /** Maximum length of a term, in UTF-16 units. Longer terms, such as base64 data, are cut. */
 export const termLengthMax = 64
@@ -8,8 +9,8 @@ export const termLengthMax = 64
  */
 const queryWordsMax = 256
 
-/** Maximum number of cached words and of cached characters. A full cache is cleared. */
-const cacheSizeMax = 1 << 16
+/** Maximum number of cached words and of cached characters. */
+const cacheSizeMax = 1 << 17
 
 const separatorType = 0
 const plainType = 1
@@ -45,12 +46,13 @@ export const stopwords: ReadonlySet<string> = new Set(
   wouldn yet you your yours yourself yourselves`.split(/\s+/),
 )
 
-const stemCache = new Map<string, string>()
-const foldCache = new Map<number, string>()
+const stemCache = new BoundedCache<string, string>(cacheSizeMax)
+/** Terms of words; an empty string for a stopword. */
+const termCache = new BoundedCache<string, string>(cacheSizeMax)
+const foldCache = new BoundedCache<number, string>(cacheSizeMax)
 const boundary = ' '
 
-function memoize<K>(cache: Map<K, string>, key: K, value: string): string {
-  if (cache.size >= cacheSizeMax) cache.clear()
+function store<K>(cache: BoundedCache<K, string>, key: K, value: string): string {
   cache.set(key, value)
   return value
 }
@@ -66,7 +68,7 @@ function foldCharacter(codePoint: number): string {
   const character = String.fromCodePoint(codePoint)
   const lower = character.normalize('NFKD').toLowerCase().normalize('NFKD')
   const letters = lower.replace(/[^\p{L}\p{N}]+/gu, '').replaceAll('ς', 'σ')
-  return memoize(foldCache, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
+  return store(foldCache, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
 }
 
 class WordScanner implements WordSpan {
@@ -165,10 +167,13 @@ export function words(text: string): string[] {
 export function stem(word: string): string {
   const cached = stemCache.get(word)
   if (cached !== undefined) return cached
-  if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
-  // The word can be a slice, which would keep the whole text in memory. Cache a copy instead.
-  const copy = Buffer.from(word, 'latin1').toString('latin1')
-  return memoize(stemCache, copy, stemmer(copy))
+  if (!hasStem(word)) return word
+  const copy = copyPart(word)
+  return store(stemCache, copy, stemmer(copy))
+}
+
+function hasStem(word: string): boolean {
+  return word.length <= termLengthMax && /^[a-z]+$/.test(word)
 }
 
 /**
@@ -187,12 +192,24 @@ function cutTerm(word: string): string {
   return word.slice(0, splitsPair ? termLengthMax - 1 : termLengthMax)
 }
 
+/** Returns the term of a lowercase word; an empty string for a stopword. */
+function termOf(word: string): string {
+  const cached = termCache.get(word)
+  if (cached !== undefined) return cached
+  const part = copyPart(cutTerm(word))
+  const term = stopwords.has(word) ? '' : hasStem(part) ? stemmer(part) : part
+  return word.length > termLengthMax ? term : store(termCache, part, term)
+}
+
 /**
  * Returns the terms of a text, in order and with repetitions. Terms are the stems of the words that are not stopwords.
  */
 export function terms(text: string): string[] {
   const result: string[] = []
   const scanner = new WordScanner(text)
-  while (scanner.next()) if (!stopwords.has(scanner.word)) result.push(stem(cutTerm(scanner.word)))
+  while (scanner.next()) {
+    const term = termOf(scanner.word)
+    if (term !== '') result.push(term)
+  }
   return result
 }

@@ -149,10 +149,11 @@ export const visibleTo = z
 
 /**
  * Array of finite numbers that fit into 32-bit floats. One function checks the whole array, because a body can
- * contain hundreds of thousands of numbers.
+ * contain hundreds of thousands of numbers. The parsed value is a typed array, because threads exchange these faster.
  */
 export const vector = z
   .custom<number[]>(isVector, { error: `must be 1 to ${limits.vectorLength} finite numbers` })
+  .transform(numbers => new Float32Array(numbers))
   .meta({ type: 'array', items: { type: 'number' }, minItems: 1, maxItems: limits.vectorLength })
 
 function isVector(value: unknown): boolean {

@@ -46,6 +46,21 @@ export type EmbedderState = z.output<typeof EmbedderState>
 
 const KnowledgeBaseWithEmbedder = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
 
+/** Item of the list of knowledge bases. `size` is absent for callers who may see only some documents. */
+const ListedKnowledgeBase = KnowledgeBase.extend({
+  size: z
+    .object({
+      documents: z
+        .int()
+        .min(0)
+        .meta({ description: 'number of documents, including failed and pending ones' }),
+      bytes: z.int().min(0).meta({ description: 'stored bytes, as `bytes.total` of the statistics' }),
+    })
+    .optional()
+    .meta({ description: 'size; absent if you may see only some documents, or if it is not known' }),
+}).meta({ id: 'ListedKnowledgeBase' })
+export type ListedKnowledgeBase = z.output<typeof ListedKnowledgeBase>
+
 /** Counts, sizes and search times of a knowledge base. */
 export const KnowledgeBaseStats = z
   .object({
@@ -72,6 +87,10 @@ export const KnowledgeBaseStats = z
         count: z.int().min(0).meta({ description: 'number of vectors' }),
         dimension: z.int().min(0).meta({ description: 'numbers per vector' }),
         metric: z.enum(['cosine', 'dot', 'euclidean']).meta({ description: 'similarity metric' }),
+        memoryBytes: z.int().min(0).meta({
+          description:
+            'memory of the server that the vectors take, including quantized ones; 0 until a search needs them',
+        }),
       })
       .meta({ description: 'vectors of the chunks' }),
     index: z
@@ -86,6 +105,10 @@ export const KnowledgeBaseStats = z
           description: 'number of the current generation; null until the first one is complete',
         }),
         segments: z.int().min(0).meta({ description: 'number of segments of the current generation' }),
+        terms: z.int().min(0).nullable().meta({
+          description:
+            'number of different terms, estimated with an error of about 1%; null if it is not known, such as during many writes',
+        }),
         deletedShare: z.number().min(0).max(1).meta({
           description: 'share of the indexed chunks that were deleted but still take space, from 0 to 1',
         }),
@@ -128,6 +151,49 @@ export const KnowledgeBaseStats = z
   })
   .meta({ id: 'KnowledgeBaseStats' })
 export type KnowledgeBaseStats = z.output<typeof KnowledgeBaseStats>
+
+const CompactedSize = z.object({
+  index: z
+    .object({
+      segments: z.int().min(0).meta({ description: 'number of segments' }),
+      bytes: z.int().min(0).meta({ description: 'stored bytes' }),
+    })
+    .nullable()
+    .meta({ description: 'lexical index; null if words are not indexed' }),
+  file: z
+    .object({
+      bytes: z.int().min(0).meta({ description: 'size of the file in bytes, without its log' }),
+      freeBytes: z.int().min(0).meta({ description: 'part of the file that new content will use' }),
+      canShrink: z.boolean().meta({
+        description: 'true if a compaction makes the file smaller; false for stores of earlier versions',
+      }),
+    })
+    .nullable()
+    .meta({
+      description:
+        'database file of the whole runtime; null if the caller is limited to some workspaces or is anonymous, and if there is no file',
+    }),
+})
+
+/** Sizes before and after a compaction. */
+export const KnowledgeBaseCompaction = z
+  .object({
+    workspaceId: z.uuid(),
+    knowledgeBaseId: z.uuid(),
+    before: CompactedSize.meta({ description: 'sizes before the compaction' }),
+    after: CompactedSize.meta({ description: 'sizes after the compaction' }),
+  })
+  .meta({ id: 'KnowledgeBaseCompaction' })
+export type KnowledgeBaseCompaction = z.output<typeof KnowledgeBaseCompaction>
+
+export const CompactionProgress = z
+  .object({
+    part: z.enum(['index', 'file']).meta({ description: 'part that is being compacted' }),
+    done: z.int().min(0).meta({ description: 'bytes done so far' }),
+    total: z.int().min(0).meta({ description: 'bytes of the part' }),
+  })
+  .meta({ id: 'CompactionProgress' })
+export type CompactionProgress = z.output<typeof CompactionProgress>
 
 /** Response field that lists the queries to a remote database. Empty for the embedded store. */
 const remoteQueries = { astraQueries: z.array(z.unknown()) }
@@ -277,7 +343,7 @@ export const kb = {
     summary: 'List knowledge bases',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: pageOfItems(KnowledgeBase) },
+    replies: { 200: pageOfItems(ListedKnowledgeBase) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -324,6 +390,24 @@ export const kb = {
     access: member('read:content'),
     replies: { 200: KnowledgeBaseStats },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable', 'policy_principal_required'],
+  }),
+  compact: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/compact',
+    summary: 'Compact a knowledge base',
+    description:
+      'Merges the segments of the lexical index, removes what deleted chunks left in it, and gives the free part of the database file back to the disk. Searches and writes continue in the meantime. The server does this by itself after many deletions, so a request is needed only to have it done at once. The response is sent when the work is done. With `Accept: text/event-stream`, the event `progress` is streamed in the meantime; the last event is `done` or `error`. If you close the connection, the work stops, and what it has done so far is kept. The sizes include documents that you may not see, so a caller who may see only some documents gets `forbidden`.',
+    access: needs('write:kb'),
+    replies: { 200: KnowledgeBaseCompaction },
+    events: {
+      progress: CompactionProgress,
+      done: KnowledgeBaseCompaction,
+      error: z.object({
+        code: z.string(),
+        message: z.string().meta({ description: 'description of the problem' }),
+      }),
+    },
+    errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),
   update: route({
     method: 'PATCH',

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { RequestCredentials } from '../auth/authenticate.ts'
 import { once } from '../base/once.ts'
-import type { Access } from '../contract/access.ts'
+import type { Access, RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
@@ -96,7 +96,7 @@ export function bindRoute(
   ): Promise<HttpReply> {
     const { incoming } = exchange
     const reauthorize = () => authorizeAgain(context, exchange, route)
-    const can = (rule: Access) => isAllowed(context, exchange, rule)
+    const can = (rule: RootAccess) => isAllowed(context, exchange, rule)
     const startedAt = clock.now()
     const { input, ignored } = await getReader()(incoming, rawParams, reservation)
     const isSlow = clock.now() - startedAt >= reauthorizeAfterMs
@@ -210,11 +210,12 @@ async function authorizeAgain(
   return auth
 }
 
-/** Returns true if an access rule would allow the caller of the request. */
-async function isAllowed(context: AppContext, exchange: Exchange, rule: Access): Promise<boolean> {
+/** Returns true if an access rule outside workspaces would allow the caller of the request. */
+async function isAllowed(context: AppContext, exchange: Exchange, rule: RootAccess): Promise<boolean> {
   try {
     const auth = exchange.auth ?? (await authenticateCaller(context, exchange))
-    return decideAccess(accessRequestOf(context, exchange, rule), { auth }).allow
+    const request = { ...accessRequestOf(context, exchange, rule), workspaceId: undefined }
+    return decideAccess(request, { auth }).allow
   } catch (error) {
     if (error instanceof WbError) return false
     throw error

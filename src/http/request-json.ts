@@ -2,18 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import { describeJsonExcess } from '../base/describe-json-excess.ts'
 import { WbError } from '../contract/errors.ts'
 
-/**
- * Matches JSON that may contain a NUL character, a lone surrogate, the key `__proto__` or an infinite number. Other
- * JSON does not need a check of its values.
- */
-const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}|\d{309}/
+/** Matches JSON that may contain a NUL character, a lone surrogate, the key `__proto__` or a large exponent. */
+const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}/
+/** Minimum number of digits of an infinite number without an exponent. */
+const INFINITE_DIGITS = 309
 const unsafeCharacters = /[\0\p{Surrogate}]/u
 
 /**
  * Parses the JSON of a request, and rejects values that other code cannot process safely.
  *
  * Depth and size are counted in the bytes, before the parser recurses. Values are checked only if the JSON matches
- * `suspicious`.
+ * `suspicious` or contains a very long number.
  *
  * @throws validation_error  when the bytes are not UTF-8 or not JSON, the value is nested deeper than
  *   `limits.jsonDepth`, is larger than `limits.jsonNodes`, or contains a NUL character, a lone surrogate,
@@ -25,8 +24,28 @@ export function parseRequestJson(bytes: Buffer): unknown {
   if (excess) throw new WbError('validation_error', `the body is ${excess}`)
   const text = withoutByteOrderMark(bytes.toString('utf8'))
   const value = parseOrThrow(text)
-  if (suspicious.test(text)) requireSafe(value, '')
+  if (suspicious.test(text) || hasLongNumber(text)) requireSafe(value, '')
   return value
+}
+
+/**
+ * Returns true if a text contains `INFINITE_DIGITS` digits in a row. A regular expression for them would take longer than
+ * parsing the numbers of a vector, so this looks only at each character that such a row cannot avoid.
+ */
+function hasLongNumber(text: string): boolean {
+  for (let at = INFINITE_DIGITS - 1; at < text.length; at += INFINITE_DIGITS) {
+    if (!isDigit(text, at)) continue
+    let [first, last] = [at, at]
+    while (isDigit(text, first - 1)) first--
+    while (isDigit(text, last + 1)) last++
+    if (last - first + 1 >= INFINITE_DIGITS) return true
+  }
+  return false
+}
+
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at)
+  return code >= 0x30 && code <= 0x39
 }
 
 /**

@@ -2,13 +2,24 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
+import { fitSampleMax } from '../models/lsa.ts'
 import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit. With fewer, a fitted space is not better than the placeholder. */
 const fitRecordsMin = 10
 /** Share of unfitted chunks above which a fit starts without waiting for ingest to pause. */
-const unfittedShareMax = 0.2
+const growthShareMax = 0.5
+/**
+ * Maximum share of the time that fits of a collection take while it grows. Each fit computes the vectors of all chunks
+ * again, so without a limit, fits would slow down a long ingest.
+ */
+const growthTimeShareMax = 0.1
+/**
+ * Share of unfitted chunks above which a fit starts after ingest has paused, in collections with more chunks than a fit
+ * uses. With fewer unfitted chunks, a fit would hardly change the model. Smaller collections are always fitted.
+ */
+const pausedShareMax = 0.1
 const quietPeriodMs = 2_000
 /**
  * Duration of a lease: longer than one step of a fit, but short, so that another process can soon replace a crashed
@@ -17,7 +28,13 @@ const quietPeriodMs = 2_000
 const leaseMs = 30_000
 /** Pause before the next check if a fit failed, or if another process is running it. */
 const retryMs = 10_000
-const vectorsPerStep = 512
+/**
+ * Number of vectors in a step. Each step waits for a commit, and other commits add chunks in the meantime, so with small
+ * steps a fit would not finish.
+ */
+const vectorsPerStep = 2_048
+/** Maximum time for which writes wait for the last step of a fit. */
+const writePauseMaxMs = 5_000
 
 export interface FitProgress {
   readonly label: string
@@ -46,6 +63,9 @@ export class Fitting {
   private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
+  private readonly writePauses = new Map<string, Promise<void>>()
+  /** Earliest times of the next fits of growing collections. */
+  private readonly nextFits = new Map<string, number>()
   /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
@@ -57,18 +77,30 @@ export class Fitting {
   }
 
   /**
-   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted, and otherwise when ingest
-   * pauses.
+   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted and the last fit was not
+   * recent, and otherwise when ingest pauses.
    */
   onGrowth(key: CollectionKey): void {
     this.scheduleCheck(key, quietPeriodMs)
-    this.fitIfDue(key, unfittedShareMax)
+    if (this.parts.clock.now() >= (this.nextFits.get(collectionKeyText(key)) ?? 0))
+      this.fitIfDue(key, growthShareMax)
   }
 
-  /** Returns the collections that have unfitted chunks, and enough chunks for a fit. */
+  /**
+   * Resolves when chunks can be added to a collection. Before the last step of a fit, new chunks wait for a short time,
+   * because the new space can become current only when each chunk has a vector in it.
+   */
+  async whenWritable(key: CollectionKey): Promise<void> {
+    await this.writePauses.get(collectionKeyText(key))
+  }
+
+  /** Returns the collections that have enough chunks for a fit, and enough unfitted chunks for another model. */
   async listDue(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
     const unfitted = (await this.parts.store.fitted?.unfitted()) ?? []
-    return unfitted.filter(entry => entry.records >= fitRecordsMin)
+    return unfitted.filter(
+      ({ unfitted, records }) =>
+        records >= fitRecordsMin && (records <= fitSampleMax || unfitted > records * pausedShareMax),
+    )
   }
 
   /** Starts the fits that an earlier process did not finish. */
@@ -126,7 +158,10 @@ export class Fitting {
 
   /** Runs a fit, and schedules the next check. Waits longer after a failure, because its cause is likely to persist. */
   private async refitIfDue(key: CollectionKey): Promise<void> {
+    const startedAt = this.parts.clock.now()
     const outcome = await this.run(key, () => {})
+    const endedAt = this.parts.clock.now()
+    this.nextFits.set(collectionKeyText(key), endedAt + (endedAt - startedAt) * (1 / growthTimeShareMax - 1))
     if (outcome === 'done') this.onGrowth(key)
     else this.scheduleCheck(key, retryMs)
   }
@@ -153,19 +188,48 @@ export class Fitting {
     const spaces = this.parts.store.fitted
     if (!spaces || this.closed) return 'abandoned'
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
+    let resumeWrites: (() => void) | undefined
     try {
-      const { records } = await host.run('fit', key)
+      const { generation, records } = await host.run('fit', key)
+      const fit = { generation, owner }
       for (let done = 0; !this.closed && !signal?.aborted; ) {
-        const staged = await host.run('stage', { key, limit: vectorsPerStep, owner })
-        if (staged === false) return 'abandoned'
-        done += staged
+        const vectors = await host.run('embedUnstaged', { key, limit: vectorsPerStep })
+        if (!vectors) return 'abandoned'
+        // Both share a commit. Calls `stage` even without vectors, to check that the owner still has the lease.
+        const [isStaged, isLeased] = await Promise.all([
+          spaces.stage(key, fit, vectors),
+          spaces.lease(key, owner, leaseMs),
+        ])
+        if (!isStaged || !isLeased || this.closed) return 'abandoned'
+        done += vectors.length
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (staged < vectorsPerStep && (await host.run('swap', { key, owner }))) return 'done'
-        if (!(await spaces.lease(key, owner, leaseMs))) return 'abandoned'
+        if (vectors.length < vectorsPerStep) {
+          const fitted = await host.run('candidate', key)
+          if (fitted && (await spaces.swap(key, fit, fitted))) return 'done'
+          resumeWrites ??= this.pauseWrites(key)
+        }
       }
       return 'abandoned'
     } finally {
+      resumeWrites?.()
       await spaces.release(key, owner)
     }
+  }
+
+  /** Returns a function that ends the pause. */
+  private pauseWrites(key: CollectionKey): () => void {
+    const name = collectionKeyText(key)
+    let resume = () => {}
+    const pause = new Promise<void>(resolve => {
+      resume = resolve
+    })
+    this.writePauses.set(name, pause)
+    const end = () => {
+      cancelTimer()
+      if (this.writePauses.get(name) === pause) this.writePauses.delete(name)
+      resume()
+    }
+    const cancelTimer = this.parts.clock.after(writePauseMaxMs, end)
+    return end
   }
 }

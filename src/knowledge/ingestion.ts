@@ -54,6 +54,8 @@ export interface IngestParts {
   readonly space: VectorSpace
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
+  /** Called before each write of chunks. Resolves when the knowledge base accepts new chunks. */
+  readonly whenWritable: (context: BaseContext) => Promise<void>
   /** Called after each ingested document, to start a fit if one is due. */
   readonly onIngested: (context: BaseContext) => void
   readonly accessOf: AccessOf
@@ -172,6 +174,7 @@ export class Ingestion {
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
     const writes = replacementWrites(context, accepted.replaced, { ...document, ingestKey, nameKey })
+    await this.parts.whenWritable(context)
     const outcome = await context.store.write(
       [...writes.changes, chunkUpsert(context, document, prepared)],
       writes.rows,

@@ -10,6 +10,7 @@ import type {
   KnowledgeBaseCreate,
   KnowledgeBasePatch,
   KnowledgeBaseStats,
+  ListedKnowledgeBase,
 } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { builtInProvider } from '../contract/providers.ts'
@@ -18,6 +19,7 @@ import type { Workspace } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type {
   Collection,
+  CollectionBytes,
   CollectionKey,
   CollectionStats,
   ContentStore,
@@ -28,6 +30,7 @@ import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
@@ -66,7 +69,7 @@ export class KnowledgeBases {
     this.#creator = new KnowledgeBaseCreator(parts)
   }
 
-  /** @throws workspace_not_found */
+  /** @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
     const { rows, pager } = this.parts
     const list = { index: 'byWorkspace', prefix: [workspaceId] }
@@ -75,6 +78,34 @@ export class KnowledgeBases {
     page.catch(() => {})
     await requireWorkspace(rows, workspaceId)
     return page
+  }
+
+  /** Like {@link list}, with the sizes of those knowledge bases of which the caller may see all rows. */
+  async listWithSizes(
+    workspaceId: string,
+    query: PageQuery,
+    caller: Pick<Caller, 'rowAccess'>,
+  ): Promise<RowPage<ListedKnowledgeBase>> {
+    const { rows, stores } = this.parts
+    const page = await this.list(workspaceId, query)
+    const store = stores[(await requireWorkspace(rows, workspaceId)).kind]
+    if (!store) return page
+    const access = await caller.rowAccess(workspaceId)
+    const visible = page.items.filter(base => !access.visibleOrNone(base).filter)
+    const [counts, sizes] = await Promise.all([
+      Promise.all(visible.map(base => this.#countDocuments(base))),
+      store.storedBytes(visible.map(collectionKeyOf)),
+    ])
+    const items = page.items.map(base => {
+      const at = visible.indexOf(base)
+      const bytes = sizes[at]
+      return bytes ? { ...base, size: { documents: counts[at]!, bytes: totalBytes(bytes) } } : base
+    })
+    return { ...page, items }
+  }
+
+  #countDocuments({ workspaceId, knowledgeBaseId }: BaseAddress): Promise<number> {
+    return this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId])
   }
 
   /** Returns those of the given knowledge bases that exist, in order of creation. */
@@ -147,15 +178,10 @@ export class KnowledgeBases {
     caller: Pick<Caller, 'rowAccess'>,
   ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
     const context = await this.openContext(workspaceId, knowledgeBaseId)
-    const access = await caller.rowAccess(workspaceId)
-    if (access.visibility(context.base).filter)
-      throw new WbError('forbidden', 'the figures would include documents that you cannot see')
-    const { store, key, collection } = context
-    const [stats, documents] = await this.withDeletionCheck(context.base, () =>
-      Promise.all([
-        store.stats(key),
-        this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId]),
-      ]),
+    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(context.base))
+    const { base, store, key, collection } = context
+    const [stats, documents] = await this.withDeletionCheck(base, () =>
+      Promise.all([store.stats(key), this.#countDocuments(base)]),
     )
     return { workspaceId, knowledgeBaseId, documents, ...describeStats(stats, collection) }
   }
@@ -363,6 +389,16 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
   ]
 }
 
+/** @throws forbidden  the caller may see only some rows */
+export function requireFullVisibility({ filter }: Visibility): void {
+  if (filter)
+    throw new WbError('forbidden', 'the figures would include documents that you cannot see')
+}
+
+function totalBytes({ text, payload, vectors, postings }: CollectionBytes): number {
+  return text + payload + vectors + postings
+}
+
 function collectionKeyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
   return { workspaceId, name: vectorCollection ?? name }
 }
@@ -372,16 +408,15 @@ function baseNotFound(knowledgeBaseId: string): WbError {
 }
 
 function describeStats(
-  { records, changedAt, bytes: stored, index }: CollectionStats,
+  { records, changedAt, bytes, residentBytes, terms, index }: CollectionStats,
   { dimension, metric }: Collection,
 ) {
-  const { text, payload, vectors, postings } = stored
-  const total = text + payload + vectors + postings
+  const { text, payload, vectors, postings } = bytes
   return {
     chunks: records,
-    bytes: { total, text, metadata: payload, vectors, index: postings },
-    vectors: { count: dimension === 0 ? 0 : records, dimension, metric },
-    index: index && describeIndex(index),
+    bytes: { total: totalBytes(bytes), text, metadata: payload, vectors, index: postings },
+    vectors: { count: dimension === 0 ? 0 : records, dimension, metric, memoryBytes: residentBytes },
+    index: index && { ...describeIndex(index), terms },
     lastWriteAt: changedAt === null ? null : toTimestamp(changedAt),
   }
 }
@@ -394,9 +429,9 @@ function describeIndex({
   isMerging,
   building,
   failure,
-}: LexicalIndexState): KnowledgeBaseStats['index'] {
+}: LexicalIndexState) {
   return {
-    state: building ? 'building' : 'ready',
+    state: building ? ('building' as const) : ('ready' as const),
     language,
     generation,
     segments,

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import { Compactor } from './compactor.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
@@ -63,7 +64,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
     if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
   }
-  const ingestParts = { ...parts, bases, space, index: hosts.index, onIngested }
+  const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
+  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onIngested }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
@@ -89,10 +91,16 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(bases, searcher, manySearcher, parts.measureSearch),
+      kb: kbHandlers(
+        bases,
+        new Compactor(bases, parts.reportFailure),
+        searcher,
+        manySearcher,
+        parts.measureSearch,
+      ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space, onIngested })),
+      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested })),
     },
   }
 }

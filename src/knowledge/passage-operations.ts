@@ -3,7 +3,14 @@ import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
-import { type EmbeddedPassage, fitLsaModel, LsaModel, lsaDimension } from '../models/lsa.ts'
+import {
+  createSampler,
+  type EmbeddedPassage,
+  fitLsaModel,
+  fitSampleMax,
+  LsaModel,
+  lsaDimension,
+} from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder-embedder.ts'
 import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
@@ -71,22 +78,20 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     fit: (key: CollectionKey) => spaces.fit(key),
 
     /**
-     * Embeds up to `limit` records in the candidate space. Returns their number, or false if the lease was lost.
+     * Embeds up to `limit` records that have no vector in the candidate space. Returns undefined if the collection was
+     * deleted.
      */
-    stage: (input: FitStep & { limit: number }) => spaces.stage(input),
+    embedUnstaged: (input: { key: CollectionKey; limit: number }) => spaces.embedUnstaged(input),
 
-    /**
-     * Makes the candidate the current model. Returns false if a record has no vector in the candidate space, or if the
-     * lease was lost.
-     */
-    swap: (input: FitStep) => spaces.swap(input),
+    /** Returns the candidate model; undefined if the collection was deleted. */
+    candidate: (key: CollectionKey) => spaces.candidateFit(key),
   } satisfies ThreadOperations
 }
 
-/** The collection of a fit, and the owner of its lease. */
-interface FitStep {
-  readonly key: CollectionKey
-  readonly owner: string
+/** The vector of a record in a candidate space. */
+interface StagedVector {
+  readonly record: number
+  readonly vector: Float32Array
 }
 
 export type PassageOperations = ReturnType<typeof createPassageOperations>
@@ -119,10 +124,7 @@ class FittedModels {
 
   async embed(key: CollectionKey, passages: readonly EmbeddedPassage[]): Promise<EmbeddedVectors> {
     const { generation, model } = await this.current(key)
-    return {
-      generation,
-      vectors: passages.map(passage => (model ? model.embed(passage) : placeholderEmbed(passage))),
-    }
+    return { generation, vectors: embedAll(model, passages) }
   }
 
   async embedQuery(key: CollectionKey, text: string): Promise<EmbeddedQuery> {
@@ -132,39 +134,27 @@ class FittedModels {
     return { generation, vector: model.embed(text), unknownWords }
   }
 
-  async fit(key: CollectionKey): Promise<{ records: number }> {
+  async fit(key: CollectionKey): Promise<{ generation: number; records: number }> {
     const store = await this.opening
-    const { id, generation } = await requireCollection(store, key)
-    const { passages, through } = await allPassages(requireFittedSpaces(store), key)
+    const { id, generation, records: total } = await requireCollection(store, key)
+    const { passages, records, through } = await samplePassages(requireFittedSpaces(store), key, total)
     const model = fitLsaModel(passages)
-    this.candidate = {
-      collection: id,
-      generation: generation + 1,
-      model,
-      fitted: { model: model.encode(), records: passages.length, through },
-    }
-    return { records: passages.length }
+    const fitted = { model: model.encode(), records, through }
+    this.candidate = { collection: id, generation: generation + 1, model, fitted }
+    return { generation: generation + 1, records }
   }
 
-  async stage({ key, limit, owner }: FitStep & { limit: number }): Promise<number | false> {
-    const candidate = await this.candidateFor(key)
-    if (!candidate) return false
-    const { generation, model } = candidate
-    const spaces = await this.spaces()
-    const records = await spaces.unstaged(key, generation, limit)
-    const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    // Call this even without vectors, to check that the owner still has the lease.
-    return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
+  async embedUnstaged(input: { key: CollectionKey; limit: number }): Promise<StagedVector[] | undefined> {
+    const candidate = await this.candidateFor(input.key)
+    if (!candidate) return undefined
+    const spaces = requireFittedSpaces(await this.opening)
+    const records = await spaces.unstaged(input.key, candidate.generation, input.limit)
+    const vectors = embedAll(candidate.model, records)
+    return records.map(({ record }, at) => ({ record, vector: vectors[at]! }))
   }
 
-  async swap({ key, owner }: FitStep): Promise<boolean> {
-    const candidate = await this.candidateFor(key)
-    if (!candidate) return false
-    const { generation, fitted } = candidate
-    const spaces = await this.spaces()
-    const swapped = await spaces.swap(key, { generation, owner }, fitted)
-    if (swapped) this.candidate = undefined
-    return swapped
+  async candidateFit(key: CollectionKey): Promise<FitResult | undefined> {
+    return (await this.candidateFor(key))?.fitted
   }
 
   private async current(key: CollectionKey): Promise<CurrentModel> {
@@ -187,10 +177,16 @@ class FittedModels {
     const collection = await (await this.opening).collection(key)
     return this.candidate?.collection === collection?.id ? this.candidate : undefined
   }
+}
 
-  private async spaces(): Promise<FittedSpaces> {
-    return requireFittedSpaces(await this.opening)
-  }
+/** Embeds passages, without a model in the placeholder space. The vectors share a buffer, which is fast to send. */
+function embedAll(model: LsaModel | undefined, passages: readonly EmbeddedPassage[]): Float32Array[] {
+  const all = new Float32Array(passages.length * lsaDimension)
+  return passages.map((passage, at) => {
+    const vector = all.subarray(at * lsaDimension, (at + 1) * lsaDimension)
+    vector.set(model ? model.embed(passage) : placeholderEmbed(passage))
+    return vector
+  })
 }
 
 async function requireCollection(store: ContentStore, key: CollectionKey): Promise<Collection> {
@@ -208,13 +204,22 @@ async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promis
   }
 }
 
-async function allPassages(spaces: FittedSpaces, key: CollectionKey) {
+/**
+ * Reads a random sample of the passages of a collection, so that memory is limited for any number of records.
+ *
+ * @param total  number of records of the collection
+ * @returns the sample, the number of passages that it represents, and the last record of them
+ */
+async function samplePassages(spaces: FittedSpaces, key: CollectionKey, total: number) {
+  const isTaken = createSampler(total, fitSampleMax)
   const passages: EmbeddedPassage[] = []
+  let records = 0
   let through = 0
   for (;;) {
     const slice = await spaces.passages(key, through, passagesPerRead)
-    for (const { title, text } of slice) passages.push({ title, text })
+    for (const { title, text } of slice) if (isTaken()) passages.push({ title, text })
+    records += slice.length
     through = slice.at(-1)?.record ?? through
-    if (slice.length < passagesPerRead) return { passages, through }
+    if (slice.length < passagesPerRead) return { passages, records, through }
   }
 }

@@ -18,6 +18,8 @@ interface RecordsParts {
   readonly clock: Clock
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
+  /** Called before records are written. Resolves when the knowledge base accepts new records. */
+  readonly whenWritable: (context: BaseContext) => Promise<void>
   /** Called after records were stored. */
   readonly onIngested: (context: BaseContext) => void
 }
@@ -48,13 +50,14 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
-    const { bases, onIngested } = this.parts
+    const { bases, whenWritable, onIngested } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
       const access = await caller.rowAccess(workspaceId)
       const { records, generation } = await this.compose(context, body, access, caller.signal)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
+      await whenWritable(context)
       const failure = await this.write(context, ids, upsert, access)
       if (failure === 'hidden') throw policyDenied()
       if (failure === 'absent') throw baseCollectionMissing(context.base)
@@ -141,7 +144,7 @@ export class Records {
         title: titleOfPayload(record.payload),
         text: record.text ?? null,
         payload: { ...record.payload, ...ownerPayload(ownerId, record.visibleTo) },
-        vector: record.vector ? Float32Array.from(record.vector) : embedded.next().value!,
+        vector: record.vector ?? embedded.next().value!,
       }),
     )
     return { records, generation }

@@ -5,6 +5,7 @@ import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
+import type { Compactor } from './compactor.ts'
 import type { Documents } from './documents.ts'
 import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
@@ -25,13 +26,17 @@ export type MeasureSearch = <T extends { readonly mode: string }>(search: () => 
 
 export function kbHandlers(
   bases: KnowledgeBases,
+  compactor: Compactor,
   searcher: Searcher,
   manySearcher: ManySearcher,
   measure: MeasureSearch,
 ): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
+    list: async ({ params, query }, caller) => ({
+      status: 200,
+      body: await bases.listWithSizes(params.workspaceId, query, caller),
+    }),
     create: async ({ params, body }) => {
       const base = await bases.create(params.workspaceId, body)
       const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name }
@@ -42,6 +47,10 @@ export function kbHandlers(
       status: 200,
       body: { ...(await bases.stats(params, caller)), searches: times.summarize(params.knowledgeBaseId) },
     }),
+    compact: async ({ params }, caller) =>
+      caller.follows
+        ? { status: 200, events: await compactor.stream(params, caller) }
+        : { status: 200, body: await compactor.run(params, caller) },
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),

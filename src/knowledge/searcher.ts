@@ -24,7 +24,7 @@ import { toApiPayload } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
-/** Minimum number of candidates to request for a ranking. Scores are scaled over the candidates. */
+/** Minimum number of candidates to request for a ranking whose scores are scaled over them. */
 const poolSizeMin = 100
 
 export interface SearchResult {
@@ -101,13 +101,19 @@ export class Searcher {
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
-    const ranking = await this.rankCandidates(context, body, caller)
+    const ranking = await this.rankAtLeast(0, context, body, caller)
     const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
   /** Ranks candidates, but does not read their hits. Returns at least `topK` candidates if that many match. */
-  async rankCandidates(
+  rankCandidates(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<BaseRanking> {
+    return this.rankAtLeast(poolSizeMin, context, body, caller)
+  }
+
+  /** @param vectorPoolMin  minimum number of candidates if only vectors rank them */
+  private async rankAtLeast(
+    vectorPoolMin: number,
     context: BaseContext,
     body: SearchRequest,
     caller: SearchCaller,
@@ -116,7 +122,7 @@ export class Searcher {
       caller.rowAccess(context.base.workspaceId),
       this.savedFilter(context, body),
     ])
-    const plan = createPlan(context, body, access.visibility(context.base), saved)
+    const plan = createPlan(context, body, access.visibility(context.base), { saved, vectorPoolMin })
     const lists = await this.rankInCurrentSpace(context, plan, caller.signal)
     return {
       context,
@@ -271,7 +277,7 @@ function createPlan(
   context: BaseContext,
   body: SearchRequest,
   visibility: Visibility,
-  saved: Filter | undefined,
+  { saved, vectorPoolMin }: { saved: Filter | undefined; vectorPoolMin: number },
 ): SearchPlan {
   const { base, isFittedByRuntime, collection } = context
   const filter = joinFilters(parseFilter(body.filter), saved)
@@ -285,12 +291,13 @@ function createPlan(
   if (body.includeEmbeddings && isFittedByRuntime) ignored.push('includeEmbeddings')
   const hasCoverage = body.text !== undefined && indexesWords(context)
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
+  const mode = rankingMode(hybrid, body.lexicalWeight)
   return {
-    mode: rankingMode(hybrid, body.lexicalWeight),
+    mode,
     text: body.text,
-    vector: body.vector && Float32Array.from(body.vector),
+    vector: body.vector,
     topK: body.topK,
-    poolSize: Math.max(poolSizeMin, body.topK),
+    poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
     isTyping: body.prefix ?? false,

@@ -1,3 +1,4 @@
+import { BoundedCache } from '../base/bounded-cache.ts'
 import { fnv1a } from '../base/fnv1a.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh-terms.ts'
@@ -18,12 +19,25 @@ function mix(state: number): number {
   return mixed ^ (mixed >>> 16)
 }
 
-function addFeature(sum: Float64Array, feature: number, weight: number): void {
-  let state = feature
+/** Maximum number of terms whose features are cached. */
+const cachedTermsMax = 1 << 17
+
+/**
+ * Positions and signs of the features of a term: first the term, then its n-grams. Each character code is twice the
+ * position, plus 1 for a positive sign. A string takes less memory than an array.
+ */
+type TermFeatures = string
+
+const featureCache = new BoundedCache<string, TermFeatures>(cachedTermsMax)
+
+function encodeFeature(hash: number): string {
+  let state = hash
+  let feature = ''
   for (let step = 0; step < positionsPerFeature; step++) {
     state = mix(state + 0x9e3779b9)
-    sum[(state >>> 1) % lsaDimension]! += state & 1 ? weight : -weight
+    feature += String.fromCharCode((((state >>> 1) % lsaDimension) << 1) | (state & 1))
   }
+  return feature
 }
 
 function gramsOf(term: string): string[] {
@@ -33,6 +47,29 @@ function gramsOf(term: string): string[] {
       boundedTerm.slice(at, at + length),
     ),
   )
+}
+
+function featuresOf(term: string): TermFeatures {
+  const cached = featureCache.get(term)
+  if (cached !== undefined) return cached
+  const features = [fnv1a(term), ...gramsOf(term).map(gram => fnv1a(gram, gramBasis))]
+  // Joined, because a string that was built by concatenation is slow to read.
+  const encoded = features.map(encodeFeature).join('')
+  featureCache.set(term, encoded)
+  return encoded
+}
+
+/** Adds the features from `start` to `end`, exclusive. */
+function addFeatures(
+  sum: Float64Array,
+  features: TermFeatures,
+  { start, end, weight }: { start: number; end: number; weight: number },
+): void {
+  for (let at = start; at < end; at++) {
+    const code = features.charCodeAt(at)
+    // A factor instead of a condition, because the processor cannot predict the sign.
+    sum[code >> 1]! += weight * (2 * (code & 1) - 1)
+  }
 }
 
 /**
@@ -49,11 +86,12 @@ export function placeholderEmbed(passage: EmbeddedPassage | string): Float32Arra
   for (const [term, count] of countTerms(
     typeof passage === 'string' ? { title: null, text: passage } : passage,
   )) {
+    const features = featuresOf(term)
     const weight = frequencyWeight(count)
-    addFeature(sum, fnv1a(term), weight)
-    const grams = gramsOf(term)
-    for (const gram of grams)
-      addFeature(sum, fnv1a(gram, gramBasis), (weight * gramWeight) / Math.sqrt(grams.length))
+    addFeatures(sum, features, { start: 0, end: positionsPerFeature, weight })
+    const grams = features.length / positionsPerFeature - 1
+    const ofGrams = (weight * gramWeight) / Math.sqrt(grams)
+    addFeatures(sum, features, { start: positionsPerFeature, end: features.length, weight: ofGrams })
   }
   return unitVector(sum)
 }

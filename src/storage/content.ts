@@ -45,18 +45,55 @@ export interface CollectionStats {
   readonly records: number
   /** Time of the last change of a record in milliseconds since 1970; null if it is not known. */
   readonly changedAt: number | null
-  readonly bytes: {
-    /** Titles and texts, in UTF-8. */
-    readonly text: number
-    /** Other fields of search results, as JSON in UTF-8. */
-    readonly payload: number
-    /** Vectors of the current generations of all spaces. */
-    readonly vectors: number
-    /** Index for lexical search, with the generation that is being built. */
-    readonly postings: number
-  }
+  readonly bytes: CollectionBytes
+  /** Bytes of memory that vectors take; 0 until the first search, and after the store made room for other collections. */
+  readonly residentBytes: number
+  /** Estimated number of different terms in the index for lexical search; null if it is not known. */
+  readonly terms: number | null
   /** Null if the store searches words without an index. */
   readonly index: LexicalIndexState | null
+}
+
+/** Stored bytes of a collection by part. */
+export interface CollectionBytes {
+  /** Titles and texts, in UTF-8. */
+  readonly text: number
+  /** Other fields of search results, as JSON in UTF-8. */
+  readonly payload: number
+  /** Vectors of the current generations of all spaces. */
+  readonly vectors: number
+  /** Index for lexical search, with the generation that is being built. */
+  readonly postings: number
+}
+
+/** Part of a compaction that is running, with bytes done so far. */
+export interface CollectionCompactionProgress {
+  readonly part: 'index' | 'file'
+  readonly done: number
+  readonly total: number
+}
+
+/** Result of a compaction. */
+export interface CollectionCompaction {
+  readonly before: CompactedSize
+  readonly after: CompactedSize
+}
+
+/** Figures that a compaction changes. */
+export interface CompactedSize {
+  /** Index for lexical search; null if words are not indexed. */
+  readonly index: { readonly segments: number; readonly bytes: number } | null
+  /** File of the whole store; null if the store has no file. */
+  readonly file: StoreFile | null
+}
+
+/** Size of the file of a store in bytes, without its log. */
+export interface StoreFile {
+  readonly bytes: number
+  /** Part of the file that new content will use. */
+  readonly freeBytes: number
+  /** True if a compaction can make the file smaller. */
+  readonly canShrink: boolean
 }
 
 export interface LexicalIndexState {
@@ -384,6 +421,19 @@ export interface ContentStore {
    * @throws collection_unavailable  there is no such collection
    */
   stats(key: CollectionKey): Promise<CollectionStats>
+  /** Returns stored bytes, in the order of `keys`; undefined for a collection that does not exist. Reads no records. */
+  storedBytes(keys: readonly CollectionKey[]): Promise<(CollectionBytes | undefined)[]>
+  /**
+   * Removes what deleted records left, and gives space back. Searches and writes can run in the meantime. Absent in a store
+   * in which deleted records leave nothing.
+   *
+   * @throws collection_unavailable  there is no such collection
+   * @throws the reason of the signal, after the current step; the work done so far is kept
+   */
+  readonly compact?: (
+    key: CollectionKey,
+    options: { signal: AbortSignal; onProgress(progress: CollectionCompactionProgress): void },
+  ) => Promise<CollectionCompaction>
   /**
    * Applies content changes and row writes in one transaction. If one fails, the result contains its index in the list
    * of all row writes followed by all content changes.

@@ -112,6 +112,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`PATCH KB`',
       '`PATCH KB` that sends the stored policy',
       '`DELETE KB`',
+      '`POST KB/compact`',
       '`POST KB/filters`',
       '`PATCH KB/filters/{knowledgeFilterId}`',
       '`DELETE KB/filters/{knowledgeFilterId}`',

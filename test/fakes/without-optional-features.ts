@@ -4,11 +4,12 @@ import type { ContentStore } from '../../src/storage/content.ts'
 export function withoutOptionalFeatures({
   collection,
   stats,
+  storedBytes,
   write,
   nearest,
   read,
   count,
   owners,
 }: ContentStore): ContentStore {
-  return { name: 'powerless', collection, stats, write, nearest, read, count, owners }
+  return { name: 'powerless', collection, stats, storedBytes, write, nearest, read, count, owners }
 }

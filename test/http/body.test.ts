@@ -70,6 +70,14 @@ describe('invalid strings, keys and numbers', () => {
     expect(errorMessageOf(text).startsWith(location)).toBe(true)
   })
 
+  test('rejects an infinite number of 309 digits at every offset, and accepts a finite one', () => {
+    for (let offset = 0; offset < 620; offset++) {
+      const before = '1,'.repeat(offset / 2) + ' '.repeat(offset % 2)
+      expect(errorMessageOf(`[${before}${'9'.repeat(309)}]`)).toContain('finite')
+      expect(() => parse(`[${before}${'1'.repeat(309)},1]`)).not.toThrow()
+    }
+  })
+
   test('accepts surrogate pairs, escaped backslashes and long strings', () => {
     expect(parse(String.raw`["\ud83d\ude00", "\\u0000", "\u00e9", "e400"]`)).toEqual([
       '😀',

@@ -150,7 +150,7 @@ describe('content', () => {
       `DELETE FROM record WHERE chunk_index = 1`,
       {
         'documents with a wrong number of chunks': 1,
-        'collections with a wrong count': 1,
+        'collections with a wrong count or size': 1,
         'records without a vector, and vectors without a record': 1,
         'records missing from the full-text index, and index entries without a record': 1,
       },
@@ -190,7 +190,10 @@ describe('content', () => {
     [
       'a page of postings too few',
       `DELETE FROM posting_block`,
-      { 'damage in the posting index': expect.any(Number) },
+      {
+        'damage in the posting index': expect.any(Number),
+        'segments of the posting index with a wrong size': expect.any(Number),
+      },
     ],
     [
       'a collection without an index of words',
@@ -262,14 +265,34 @@ describe('content', () => {
       'a record of no document',
       `INSERT INTO record (record, collection, id, payload) VALUES (99, 1, 'r', '{}');
        INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512));
-       UPDATE collection SET records = records + 1;
+       UPDATE collection SET records = records + 1, payload_bytes = payload_bytes + 2;
        UPDATE vector_space SET vectors = vectors + 1`,
       {},
     ],
     [
       'a record whose title alone is found by words',
-      `UPDATE record SET text = NULL, title = 'title' WHERE record = 1`,
+      `UPDATE record SET text = NULL, title = coalesce(title, '') || text WHERE record = 1`,
       {},
+    ],
+    [
+      'a size of texts that differs from the records',
+      `UPDATE collection SET text_bytes = text_bytes + 1`,
+      { 'collections with a wrong count or size': 1 },
+    ],
+    [
+      'a size of postings that differs from the blocks',
+      `UPDATE posting_segment SET bytes = bytes + 1 WHERE id = (SELECT min(id) FROM posting_segment)`,
+      { 'segments of the posting index with a wrong size': 1 },
+    ],
+    [
+      'a number of documents that differs from the documents',
+      `UPDATE document_count SET documents = documents + 1`,
+      { 'knowledge bases with a wrong number of documents': 1 },
+    ],
+    [
+      'a number of documents of a knowledge base that is gone',
+      `INSERT INTO document_count VALUES ('w', 'gone', 1)`,
+      { 'knowledge bases with a wrong number of documents': 1 },
     ],
     [
       'a collection that was spared when its workspace was deleted',
@@ -306,7 +329,9 @@ describe('content', () => {
     const { workspaceId } = sound.base.params
     const path = planted(database => {
       database
-        .prepare(`INSERT INTO collection (workspace_id, name, lexical, records) VALUES (?, 'free', 0, 1)`)
+        .prepare(
+          `INSERT INTO collection (workspace_id, name, lexical, records, payload_bytes) VALUES (?, 'free', 0, 1, 2)`,
+        )
         .run(workspaceId)
       database.exec(`INSERT INTO vector_space (collection, name, dimension, metric, fitted, vectors)
           VALUES (2, 'default', 3, 'dot', 0, 1);
@@ -397,8 +422,14 @@ describe('damage', () => {
   })
 
   test.each([
-    ['records with a damaged payload', `UPDATE record SET payload = '[]' WHERE record = 1`],
-    ['records with a damaged payload', `UPDATE record SET payload = '{' WHERE record = 1`],
+    [
+      'records with a damaged payload',
+      `UPDATE record SET payload = printf('[%*s]', octet_length(payload) - 2, '') WHERE record = 1`,
+    ],
+    [
+      'records with a damaged payload',
+      `UPDATE record SET payload = printf('{%*s', octet_length(payload) - 1, '') WHERE record = 1`,
+    ],
     ['vectors with a wrong length', `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`],
     [
       'fitted collections without a model',

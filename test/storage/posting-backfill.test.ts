@@ -106,7 +106,9 @@ test('statistics report a failure of the background work, and its end', async ()
   const { content, close } = await openEmbeddedStore({ path, threads: true })
   onTestFinished(close)
   const failure = async () => (await content.stats(key)).index!.failure
-  await vi.waitFor(async () => expect(await failure()).toMatchObject({ message: expect.any(String) }))
+  await vi.waitFor(async () => expect(await failure()).toMatchObject({ message: expect.any(String) }), {
+    timeout: 5_000,
+  })
   state.database.exec('DROP TRIGGER broken')
   await content.write([upsert(recordWithText('more', 'apple'))], [])
   await vi.waitFor(async () => expect(await failure()).toBeNull(), { timeout: 5_000 })

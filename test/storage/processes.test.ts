@@ -233,6 +233,37 @@ test('a collection above the memory limit is read from disk, with the same resul
   }
 })
 
+test('searches that wait together have the results of each, and fail on their own', async () => {
+  const connection = await openConnection(scratchPath())
+  onTestFinished(() => connection.close())
+  const store = await opened(connection.database.name)
+  const other = { workspaceId: 'w', name: 'other' }
+  const records = Array.from({ length: 40 }, (_, n) =>
+    record(`r${n}`, { vector: Float32Array.of(Math.sin(n), Math.cos(n)), payload: { n: n % 7 } }),
+  )
+  const create = createCollection({ lexical: false })
+  await store.content.write([create, { ...create, ...other }, upsert(...records)], [])
+  const { nearest } = createReadOperations(connection)
+  const filter = { kind: 'range', key: 'n', operator: '<', bound: 3 } as const
+  const queries = Array.from({ length: 20 }, (_, n) => ({
+    vector: Float32Array.of(Math.sin(n), 0.5),
+    limit: 1 + (n % 9),
+    visibility: all,
+    ...(n % 3 === 0 && { filter }),
+  }))
+  const each = []
+  for (const query of queries) each.push(await nearest({ key, query }))
+  const long = { ...queries[0]!, vector: Float32Array.of(1, 2, 3) }
+  const [together, wrong, empty] = await Promise.all([
+    Promise.all(queries.map(query => nearest({ key, query }))),
+    nearest({ key, query: long }).catch(error => error.code),
+    nearest({ key: other, query: queries[0]! }),
+  ])
+  expect(together).toEqual(each)
+  expect(wrong).toBe('dimension_mismatch')
+  expect(empty).toEqual([])
+})
+
 test('least recently used collections are removed from memory', async () => {
   const connection = await openConnection(scratchPath())
   onTestFinished(() => connection.close())

@@ -151,19 +151,29 @@ test('search after any sequence of changes equals brute force, resident and in b
     fc.property(history, ({ dimension, events, length, ...question }) => {
       const rows = new Map<number, Float32Array>()
       const segment = openSegment(rows, dimension, question.metric)
-      const exact = new Segment(module, dimension, question.metric)
+      const caching = openSegment(rows, dimension, question.metric)
+      caching.cachesExact = true
       for (const { record, vector } of events) {
         if (vector) {
           segment.append(record, vector)
-          exact.append(record, vector)
+          caching.append(record, vector)
           rows.set(record, vector)
         } else {
-          expect(exact.remove(record)).toBe(rows.has(record))
+          expect(caching.remove(record)).toBe(rows.has(record))
           expect(segment.remove(record)).toBe(rows.delete(record))
         }
+        caching.nearest(question.query, 2)
       }
       const answer = segment.nearest(question.query, question.k, question.allowed)
-      expect(exact.nearest(question.query, question.k, question.allowed)).toEqual(answer)
+      expect(caching.nearest(question.query, question.k, question.allowed)).toEqual(answer)
+      const others = [7, 3, 0].map(k => ({ ...question, query: question.query.toReversed(), k }))
+      const questions = [...others, question, { ...question, allowed: undefined }, others[0]!]
+      expect(segment.nearestOfEach(questions)).toEqual(
+        questions.map(({ query, k, allowed }) => segment.nearest(query, k, allowed)),
+      )
+      const copied = openSegment(rows, dimension, question.metric)
+      copied.appendQuantized(segment.quantizedRows())
+      expect(copied.nearest(question.query, question.k, question.allowed)).toEqual(answer)
       expect(segment.size).toBe(rows.size)
       expectNearest(answer, rows, question)
       expect(scanBlocks(module, blocksOf(rows, dimension, length), { dimension, ...question })).toEqual(
@@ -195,6 +205,26 @@ describe.each(metrics)('%s', metric => {
         const blocks = blocksOf(rows, dimension, 1_111)
         expect(scanBlocks(module, blocks, { dimension, metric, query, k, allowed })).toEqual(answer)
       }
+    },
+  )
+
+  test.each([1, 2, 4_097, 9_001])(
+    'several queries in one pass have the results of each, among %i rows',
+    size => {
+      const rows = new Map(Array.from({ length: size }, (_, i) => [i, vectorOf(i, 37)]))
+      const segment = fill(rows, 37, metric)
+      const queries = Array.from({ length: 19 }, (_, n) => {
+        const step = [1, 2, 50][n % 3]!
+        const allowed =
+          n % 2 === 0 ? undefined : new Set([...rows.keys()].filter(record => record % step === 0))
+        return { query: vectorOf(-n, 37), k: 1 + n * 11, allowed }
+      })
+      for (const count of [2, 3, 19])
+        expect(segment.nearestOfEach(queries.slice(0, count))).toEqual(
+          queries.slice(0, count).map(({ query, k, allowed }) => segment.nearest(query, k, allowed)),
+        )
+      const { query, k, allowed } = queries[5]!
+      expectNearest(segment.nearestOfEach(queries)[5]!, rows, { metric, query, k, allowed })
     },
   )
 
@@ -314,7 +344,7 @@ test('rejects wrong dimensions', () => {
   expect(segment.size).toBe(0)
 })
 
-test('reads the exact vectors of few rows', () => {
+test('reads the exact vectors of few rows, and none again if they are cached', () => {
   const rows = new Map(Array.from({ length: 20_000 }, (_, i) => [i, vectorOf(i * 977, 384)]))
   let reads = 0
   const segment = new Segment(module, 384, 'cosine', records => {
@@ -324,4 +354,9 @@ test('reads the exact vectors of few rows', () => {
   for (const [record, row] of rows) segment.append(record, row)
   segment.nearest(vectorOf(-5, 384), 10)
   expect(reads).toBeLessThan(500)
+  segment.cachesExact = true
+  const answer = segment.nearest(vectorOf(-5, 384), 10)
+  reads = 0
+  expect(segment.nearest(vectorOf(-5, 384), 10)).toEqual(answer)
+  expect(reads).toBe(0)
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { terms } from '../../src/base/words.ts'
 import { randomNumbers } from '../../src/models/lsa/basis.ts'
 import {
+  createSampler,
   type EmbeddedPassage,
   fitLsaModel as fitModel,
   LsaModel,
@@ -153,6 +154,17 @@ describe('fit', () => {
     expect(other.encode().weights).not.toEqual(one.encode().weights)
     const [a, b] = [passages[0]!, passages[12]!]
     expect(cosine(other.embed(a), other.embed(b))).toBeCloseTo(cosine(one.embed(a), one.embed(b)), 1)
+  })
+
+  test.each([
+    [3, 10],
+    [50, 10],
+    [10, 10],
+  ])('a sample of %i passages has at most %i, even if more follow', (total, size) => {
+    const isTaken = createSampler(total, size)
+    const taken = Array.from({ length: total + size + 5 }, isTaken)
+    expect(taken.slice(0, total).filter(Boolean)).toHaveLength(Math.min(total, size))
+    expect(taken.filter(Boolean)).toHaveLength(size)
   })
 
   test('samples a large number of passages', () => {

@@ -289,6 +289,17 @@ describe('PATCH with the policy of a knowledge base', () => {
   })
 })
 
+test('only a caller with access to the whole runtime sees the size of its file', async () => {
+  const { knowledgeBaseId } = await made('operator', `POST ${all}/${mine}/knowledge-bases`, {
+    name: 'compacted',
+  })
+  const line = `POST ${all}/${mine}/knowledge-bases/${knowledgeBaseId}/compact`
+  forbidden(await as('viewer', line), line, lacks('write:kb'))
+  const fileOf = ({ body }: Reply) => (body as { after: { file: unknown } }).after.file
+  expect(fileOf(await as('write:kb', line))).toBeNull()
+  expect(fileOf(await as('operator', line))).toMatchObject({ canShrink: true })
+})
+
 describe('requests to other workspaces', () => {
   test('S5.4-04 S5.4-05 S5.5-03 S7.2-08 S7.3-forbidden: the admin of one workspace is rejected on every route of another', async () => {
     const document = (await wire.get('/api/v1/openapi.json')) as { paths: Record<string, Row> }

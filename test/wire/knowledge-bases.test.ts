@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anyNumber, anyText, count, isoMs, oneOf, uuid } from './exactly.ts'
+import { anyNumber, anyText, count, exactly, isoMs, oneOf, uuid } from './exactly.ts'
 import { freshName, idOf, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
 import { expectRefusal, past, type Row, useServer } from './harness.ts'
 import { knowledgeBase, notUuid, unknownId } from './shapes.ts'
@@ -78,7 +78,7 @@ describe('creating knowledge bases', () => {
       },
     )
     await wire.exchange(`GET ${workspace}/knowledge-bases`, undefined, 200, {
-      items: [created],
+      items: [{ ...created, size: { documents: 0, bytes: 0 } }],
       nextCursor: null,
     })
   })
@@ -306,7 +306,7 @@ describe('showing, listing, changing and deleting knowledge bases', () => {
       embedder: { version: anyText, state: 'placeholder', fittedChunks: 0, chunks: 0 },
     })
     await wire.exchange(`GET ${workspace}/knowledge-bases`, undefined, 200, {
-      items: [knowledgeBase({ knowledgeBaseId: idOf(kb) })],
+      items: [knowledgeBase({ knowledgeBaseId: idOf(kb), size: { documents: 0, bytes: 0 } })],
       nextCursor: null,
     })
   })
@@ -445,18 +445,82 @@ describe('showing, listing, changing and deleting knowledge bases', () => {
       searches: [{ mode: 'hybrid', count: 1, p50Ms: anyNumber, p95Ms: anyNumber }],
     })
   })
+
+  test('lists each knowledge base with the size that its statistics have', async () => {
+    const workspace = await makeWorkspace(wire)
+    const kb = await makeKnowledgeBase(wire, workspace)
+    await makeKnowledgeBase(wire, workspace)
+    for (const text of ['One short passage about gliders.', 'Another one about kites.'])
+      await wire.send(`POST ${kb}/ingest`, { json: { text } })
+    const { bytes } = (await wire.get(`${kb}/stats`)) as { bytes: { total: number } }
+    const items = await wire.items(`${workspace}/knowledge-bases`)
+    expect(items.map(({ size }) => size)).toEqual([
+      { documents: 2, bytes: bytes.total },
+      { documents: 0, bytes: 0 },
+    ])
+    const documents = await wire.items(`${kb}/documents`)
+    await wire.send(`DELETE ${kb}/documents/${documents[0]!.documentId}`)
+    const [left] = await wire.items(`${workspace}/knowledge-bases`)
+    expect(left!.size).toMatchObject({ documents: 1 })
+  })
+})
+
+describe('compacting knowledge bases', () => {
+  const size = {
+    index: { segments: count, bytes: count },
+    file: { bytes: count, freeBytes: count, canShrink: true },
+  }
+  const compaction = { workspaceId: uuid, knowledgeBaseId: uuid, before: size, after: size }
+
+  test('returns the sizes before and after, and leaves one segment', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    for (const text of ['One short passage about gliders.', 'Another one about kites.'])
+      await wire.send(`POST ${kb}/ingest`, { json: { text } })
+    await wire.exchange(`POST ${kb}/compact`, undefined, 200, {
+      ...compaction,
+      after: { ...size, index: { segments: 1, bytes: count } },
+    })
+    expect(await wire.get(`${kb}/stats`)).toMatchObject({ index: { segments: 1, deletedShare: 0 } })
+    const found = await wire.send(`POST ${kb}/search`, { json: { text: 'kites', lexicalWeight: 1 } })
+    expect(found.body).toHaveLength(1)
+  })
+
+  test('streams the result as the last event to a client that accepts events', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    const reply = await wire.send(`POST ${kb}/compact`, { headers: { accept: 'text/event-stream' } })
+    expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } })
+    const last = reply.text.trimEnd().split('\n\n').at(-1)!
+    const [event, data] = last.split('\n')
+    expect(event).toBe('event: done')
+    exactly(JSON.parse(data!.replace('data: ', '')), compaction)
+  })
+
+  test('returns empty sizes for a store in which deleted chunks leave nothing', async () => {
+    const workspace = await makeWorkspace(wire, { kind: 'mock' })
+    const kb = await makeKnowledgeBase(wire, workspace, await firstServices(workspace))
+    const none = { index: null, file: null }
+    await wire.exchange(`POST ${kb}/compact`, undefined, 200, { ...compaction, before: none, after: none })
+  })
+
+  test('S7.3-knowledge_base_not_found: rejects an unknown knowledge base, also as an event stream', async () => {
+    const line = `POST ${await makeWorkspace(wire)}/knowledge-bases/${unknownId}/compact`
+    await wire.refused(line, {}, 404, 'knowledge_base_not_found')
+    const headers = { accept: 'text/event-stream' }
+    await wire.refused(line, { headers }, 404, 'knowledge_base_not_found')
+  })
 })
 
 const knowledgeBaseStats = {
   workspaceId: uuid,
   knowledgeBaseId: uuid,
   bytes: { total: count, text: count, metadata: count, vectors: count, index: count },
-  vectors: { count, dimension: count, metric: 'cosine' },
+  vectors: { count, dimension: count, metric: 'cosine', memoryBytes: count },
   index: {
     state: 'ready',
     language: 'auto',
     generation: 1,
     segments: count,
+    terms: count,
     deletedShare: 0,
     mergePending: oneOf(true, false),
     building: null,

@@ -1,5 +1,3 @@
-import type { Caller } from '../../access/caller.ts'
-import { abortWith } from '../../base/deadline.ts'
 import type { MessagePair, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -57,31 +55,4 @@ export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSi
   if (assistant) return { user: messages.get('user-message')!, assistant }
   signal.throwIfAborted()
   throw new Error('a turn ended without an answer')
-}
-
-/**
- * Runs work with a signal that fires when the caller disconnects or the runtime shuts down.
- *
- * @throws the abort reason  if the caller has disconnected
- */
-export async function runUntilCallerDisconnects<T>(
-  caller: Pick<Caller, 'signal' | 'onDrain'>,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const { signal: callerSignal } = caller
-  const cancel = new AbortController()
-  const removeAbortListener = abortWith(cancel, callerSignal)
-  const removeDrainListener = caller.onDrain(() => cancel.abort(drainingError()))
-  try {
-    const result = await work(cancel.signal)
-    callerSignal.throwIfAborted()
-    return result
-  } finally {
-    removeDrainListener()
-    removeAbortListener()
-  }
-}
-
-export function drainingError(): WbError {
-  return new WbError('draining', 'the runtime is shutting down')
 }

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
+import { drainingError, runUntilCallerDisconnects } from '../../access/run-until-caller-disconnects.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import { KeyedQueue } from '../../base/keyed-queue.ts'
@@ -39,12 +40,10 @@ import {
 } from './grounding.ts'
 import { type History, openHistory } from './history.ts'
 import {
-  drainingError,
   ignoreProviderFailure,
   messagePairOf,
   type OpenedTurn,
   requireModelError,
-  runUntilCallerDisconnects,
   turnEventsOf,
 } from './opened-turn.ts'
 import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'

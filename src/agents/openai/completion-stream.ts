@@ -1,7 +1,7 @@
+import { drainingError } from '../../access/run-until-caller-disconnects.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import { isErrorCode, WbError } from '../../contract/errors.ts'
 import type { ServerEvent } from '../../contract/route.ts'
-import { drainingError } from '../chat/opened-turn.ts'
 import { answerFailed, type CompletionChunks } from './chat-completion.ts'
 
 /** Separator between the text before a tool call and the text after it. */

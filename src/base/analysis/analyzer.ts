@@ -1,3 +1,4 @@
+import { BoundedCache, copyPart } from '../bounded-cache.ts'
 import { characterKinds, kindAt, kindOfUnit, sizeAt } from './characters.ts'
 import { CompoundAnalyzer } from './compound.ts'
 import { loadLanguage } from './languages.ts'
@@ -9,9 +10,9 @@ import { WordAnalyzer } from './word-analyzer.ts'
 /** Maximum length in UTF-16 units of a compound, of what is read of a word, and of a segmented run. */
 const compoundUnitsMax = 256
 const segmentedUnitsMax = 1024
-/** Maximum length of a cached piece of text in UTF-16 units, and number of cached tokens. A full cache is cleared. */
+/** Maximum length of a cached piece of text in UTF-16 units, and number of cached tokens. */
 const memoUnitsMax = 64
-const memoTokensMax = 1 << 17
+const memoTokensMax = 1 << 18
 
 /** Version of the rules. A change of the terms of any language increments it, and texts must be indexed again. */
 export const analyzerVersion = 1
@@ -34,8 +35,7 @@ export class Analyzer implements Tokenizer {
   readonly #words: WordAnalyzer
   readonly #compounds: CompoundAnalyzer
   readonly #segmented: SegmentedTextAnalyzer
-  readonly #memo = new Map<string, TokenSequence>()
-  #memoTokens = 0
+  readonly #memo = new BoundedCache<string, TokenSequence>(memoTokensMax, ({ tokens }) => tokens.length + 1)
 
   constructor(language: string, words: WordAnalyzer, segmented: SegmentedTextAnalyzer) {
     this.language = language
@@ -99,22 +99,17 @@ export class Analyzer implements Tokenizer {
   }
 
   #analyzeCompound(compound: string): TokenSequence {
-    return this.#memo.get(compound) ?? this.#store(compound, this.#compounds.analyze(detach(compound)))
+    return this.#memo.get(compound) ?? this.#store(compound, this.#compounds.analyze(copyPart(compound)))
   }
 
   #analyzeRun(run: string, previous: string | undefined): TokenSequence {
     if (previous !== undefined) return this.#segmented.analyze(run, previous)
-    return this.#memo.get(run) ?? this.#store(run, this.#segmented.analyze(detach(run)))
+    return this.#memo.get(run) ?? this.#store(run, this.#segmented.analyze(copyPart(run)))
   }
 
   #store(text: string, sequence: TokenSequence): TokenSequence {
     if (text.length > memoUnitsMax) return sequence
-    this.#memoTokens += sequence.tokens.length + 1
-    if (this.#memoTokens > memoTokensMax) {
-      this.#memo.clear()
-      this.#memoTokens = sequence.tokens.length + 1
-    }
-    this.#memo.set(detach(text), sequence)
+    this.#memo.set(copyPart(text), sequence)
     return sequence
   }
 }
@@ -127,11 +122,6 @@ export class Analyzer implements Tokenizer {
 export async function openAnalyzer({ language }: { language: string }): Promise<Analyzer> {
   const loaded = await loadLanguage(language)
   return new Analyzer(loaded.code, new WordAnalyzer(loaded), new SegmentedTextAnalyzer(loaded))
-}
-
-/** Copies a part of a text. V8 keeps the whole text in memory as long as a part of 13 units or more is used. */
-function detach(part: string): string {
-  return part.length < 13 ? part : Buffer.from(part, 'utf16le').toString('utf16le')
 }
 
 function isMark(text: string, at: number): boolean {

@@ -59,6 +59,7 @@ const commandOrder = [
   'search',
   'show',
   'stats',
+  'compact',
   'export',
   'watch',
   'chunks',

@@ -18,6 +18,7 @@ export function statsFields(name: string, stats: KnowledgeBaseStats): Fields {
     chunks: formatCount(chunks),
     vectors:
       vectors.count > 0 ? `${formatCount(vectors.count)} × ${vectors.dimension}, ${vectors.metric}` : '0',
+    'in memory': vectors.memoryBytes > 0 ? `${formatByteSize(vectors.memoryBytes)} of vectors` : undefined,
     'last write': lastWriteAt === null ? undefined : { time: lastWriteAt },
     'search by words': index ? indexState(index) : 'no index',
     ...(index && indexFields(index)),
@@ -32,8 +33,9 @@ function indexState({ state, language, building }: IndexStats): string {
   return `building, ${formatCount(chunks)} of ${formatCounted(chunksTotal, 'chunk')} (${percent}%)`
 }
 
-function indexFields({ segments, deletedShare, mergePending, failure }: IndexStats): Fields {
+function indexFields({ segments, terms, deletedShare, mergePending, failure }: IndexStats): Fields {
   return {
+    terms: typeof terms === 'number' ? `about ${formatCount(terms)}` : undefined,
     segments: `${formatCount(segments)}${mergePending ? ', being merged' : ''}`,
     deleted: `${(100 * deletedShare).toFixed(1)}% of the index`,
     failure: failure?.message,

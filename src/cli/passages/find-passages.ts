@@ -34,7 +34,7 @@ export interface SearchContext {
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** The search request, without the options that {@link search} adds. */
-  readonly body: Omit<SearchRequest, 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
+  readonly body: Omit<SearchRequest, 'vector' | 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
     readonly knowledgeBaseIds?: string[]
   }
 }

@@ -184,6 +184,7 @@ export class IngestJob {
         { op: 'replace' as const, table: tables.documents, row, version: before.version },
       ]
       const changes = [...deletion.changes, chunkUpsert(context, row, prepared)]
+      await this.parts.whenWritable(context)
       const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, rowWrites =>
         context.store.write(changes, rowWrites),
       )

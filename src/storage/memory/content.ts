@@ -5,6 +5,7 @@ import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
   type Collection,
+  type CollectionBytes,
   type CollectionKey,
   type CollectionStats,
   type ContentRecord,
@@ -71,6 +72,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     name: 'memory',
     collection: async key => store.describe(key),
     stats: async key => store.stats(key),
+    storedBytes: async keys => keys.map(key => store.storedBytes(key)),
     write: (changes, rowWrites) => store.write(changes, rowWrites),
     nearest: async (key, query) => store.nearest(key, query),
     read: async (key, records, options) => store.read(key, records, options),
@@ -306,15 +308,22 @@ class MemoryContent {
   }
 
   stats(key: CollectionKey): CollectionStats {
-    const { collection, records, spaces, changedAt } = this.#require(key)
-    const bytes = { text: 0, payload: 0, vectors: 0, postings: 0 }
-    for (const { vectors, dimension } of spaces.values())
-      bytes.vectors += vectors.size * dimension * Float32Array.BYTES_PER_ELEMENT
-    for (const { title, text, payload } of records.values()) {
-      bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
-      bytes.payload += Buffer.byteLength(JSON.stringify(payload))
+    const entry = this.#require(key)
+    const bytes = sumBytes(entry)
+    const { collection, changedAt } = entry
+    return {
+      records: collection.records,
+      changedAt,
+      bytes,
+      residentBytes: bytes.vectors,
+      terms: null,
+      index: null,
     }
-    return { records: collection.records, changedAt, bytes, index: null }
+  }
+
+  storedBytes(key: CollectionKey): CollectionBytes | undefined {
+    const entry = this.find(key)
+    return entry && sumBytes(entry)
   }
 
   nearest(
@@ -444,6 +453,17 @@ class MemoryContent {
     const matches = createMatcher(joinFilters(visibility.filter, filter))
     return [...this.#require(key).records.values()].filter(({ payload }) => matches(payload))
   }
+}
+
+function sumBytes({ records, spaces }: MemoryCollection): CollectionBytes {
+  const bytes = { text: 0, payload: 0, vectors: 0, postings: 0 }
+  for (const { vectors, dimension } of spaces.values())
+    bytes.vectors += vectors.size * dimension * Float32Array.BYTES_PER_ELEMENT
+  for (const { title, text, payload } of records.values()) {
+    bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
+    bytes.payload += Buffer.byteLength(JSON.stringify(payload))
+  }
+  return bytes
 }
 
 function wordsOf({ title, text }: MemoryRecord): string[] {

@@ -46,6 +46,18 @@ export interface ScanKernels {
   squaredDistance: Kernel
   /** Dot products of a query of 16-bit integers with rows of 8-bit integers. */
   quantizedDot: Kernel
+  /**
+   * Like `quantizedDot`, for rows in order and two queries, one after another. The results of the second query are
+   * `outBytes` bytes after those of the first.
+   */
+  quantizedDotPair(
+    query: number,
+    rows: number,
+    count: number,
+    strideBytes: number,
+    out: number,
+    outBytes: number,
+  ): void
   squaredNorm(row: number, strideBytes: number): number
   /** Writes a row of f32 as 8-bit integers to `out`. Returns the scale, and the sum of the squared differences. */
   quantize(row: number, strideBytes: number, out: number): [scale: number, squaredError: number]

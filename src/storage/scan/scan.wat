@@ -50,6 +50,67 @@
     (call $scan (i32.const 2) (local.get $query) (local.get $rows) (local.get $slots)
       (local.get $count) (local.get $strideBytes) (local.get $out)))
 
+  ;; Like quantizedDot, for rows in order and for two queries, the second of which follows the
+  ;; first. Widens each row once for both queries. Processes two rows at a time, one from each
+  ;; half; see $scan. The results of the second query are outBytes after those of the first.
+  (func (export "quantizedDotPair")
+    (param $query i32) (param $rows i32) (param $count i32) (param $strideBytes i32)
+    (param $out i32) (param $outBytes i32)
+    (local $left i32) (local $apart i32) (local $apartBytes i32) (local $queryBytes i32)
+    (local $end i32) (local $a i32) (local $q i32) (local $r i32)
+    (local $low v128) (local $high v128) (local $v v128)
+    (local $lowQ v128) (local $highQ v128) (local $lowR v128) (local $highR v128)
+    (local $sumAQ v128) (local $sumAR v128) (local $sumBQ v128) (local $sumBR v128)
+    (if (i32.eqz (local.get $count)) (then (return)))
+    (local.set $queryBytes (i32.shl (local.get $strideBytes) (i32.const 1)))
+    (local.set $left (i32.shr_u (i32.add (local.get $count) (i32.const 1)) (i32.const 1)))
+    (local.set $apart (i32.sub (local.get $count) (local.get $left)))
+    (local.set $apartBytes (i32.mul (local.get $apart) (local.get $strideBytes)))
+    (local.set $apart (i32.shl (local.get $apart) (i32.const 3)))
+    (local.set $a (local.get $rows))
+    (loop $next
+      (local.set $sumAQ (v128.const i32x4 0 0 0 0))
+      (local.set $sumAR (v128.const i32x4 0 0 0 0))
+      (local.set $sumBQ (v128.const i32x4 0 0 0 0))
+      (local.set $sumBR (v128.const i32x4 0 0 0 0))
+      (local.set $q (local.get $query))
+      (local.set $r (i32.add (local.get $query) (local.get $queryBytes)))
+      (local.set $end (i32.add (local.get $a) (local.get $strideBytes)))
+      (loop $lanes
+        (local.set $lowQ (v128.load (local.get $q)))
+        (local.set $highQ (v128.load offset=16 (local.get $q)))
+        (local.set $lowR (v128.load (local.get $r)))
+        (local.set $highR (v128.load offset=16 (local.get $r)))
+        (local.set $v (v128.load (local.get $a)))
+        (local.set $low (i16x8.extend_low_i8x16_s (local.get $v)))
+        (local.set $high (i16x8.extend_high_i8x16_s (local.get $v)))
+        (local.set $sumAQ (i32x4.add (local.get $sumAQ) (i32x4.add
+          (i32x4.dot_i16x8_s (local.get $low) (local.get $lowQ))
+          (i32x4.dot_i16x8_s (local.get $high) (local.get $highQ)))))
+        (local.set $sumAR (i32x4.add (local.get $sumAR) (i32x4.add
+          (i32x4.dot_i16x8_s (local.get $low) (local.get $lowR))
+          (i32x4.dot_i16x8_s (local.get $high) (local.get $highR)))))
+        (local.set $v (v128.load (i32.add (local.get $a) (local.get $apartBytes))))
+        (local.set $low (i16x8.extend_low_i8x16_s (local.get $v)))
+        (local.set $high (i16x8.extend_high_i8x16_s (local.get $v)))
+        (local.set $sumBQ (i32x4.add (local.get $sumBQ) (i32x4.add
+          (i32x4.dot_i16x8_s (local.get $low) (local.get $lowQ))
+          (i32x4.dot_i16x8_s (local.get $high) (local.get $highQ)))))
+        (local.set $sumBR (i32x4.add (local.get $sumBR) (i32x4.add
+          (i32x4.dot_i16x8_s (local.get $low) (local.get $lowR))
+          (i32x4.dot_i16x8_s (local.get $high) (local.get $highR)))))
+        (local.set $q (i32.add (local.get $q) (i32.const 32)))
+        (local.set $r (i32.add (local.get $r) (i32.const 32)))
+        (local.set $a (i32.add (local.get $a) (i32.const 16)))
+        (br_if $lanes (i32.ne (local.get $a) (local.get $end))))
+      (f64.store (local.get $out) (call $sumIntegers (local.get $sumAQ)))
+      (f64.store (i32.add (local.get $out) (local.get $apart)) (call $sumIntegers (local.get $sumBQ)))
+      (f64.store (i32.add (local.get $out) (local.get $outBytes)) (call $sumIntegers (local.get $sumAR)))
+      (f64.store (i32.add (i32.add (local.get $out) (local.get $outBytes)) (local.get $apart))
+        (call $sumIntegers (local.get $sumBR)))
+      (local.set $out (i32.add (local.get $out) (i32.const 8)))
+      (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+
   ;; Sum of the squares of one row: the result of dot4 if the query is the row itself.
   (func (export "squaredNorm") (param $row i32) (param $strideBytes i32) (result f64)
     (local $end i32) (local $x v128) (local $p v128) (local $r v128)

@@ -1,5 +1,7 @@
 import type { Metric, ScoredRecord } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
+import { CandidateSearch } from './candidate-search.ts'
+import { ExactRows } from './exact-rows.ts'
 import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
 import {
   MAX_PAGES,
@@ -9,30 +11,33 @@ import {
   type ScanMemory,
   type ScanModule,
 } from './module.ts'
+import {
+  boundTerms,
+  ERROR,
+  errorOf,
+  FACTS,
+  type FactColumns,
+  type QuantizedRows,
+  RECORD,
+  ROUNDING_SHARE,
+  type RowMargins,
+  strideOf,
+} from './quantized-rows.ts'
 import { TopResults } from './top-results.ts'
 
-/** Reads the exact vectors of records from disk, in the order of the records. */
+/** Reads the exact vectors of records, in the order of the records. */
 export type ReadVectors = (records: readonly number[]) => Float32Array[]
 
-/** Components per iteration of the kernel's inner loop. Rows are padded with zeros to a multiple of it. */
-const LANES = 16
 /** Rows per kernel call. Their results take 32 KiB, which fits into the L1 cache. */
 const BATCH_ROWS = 4_096
+/** Maximum number of queries for which one pass over the rows is made. */
+const PASS_QUERIES = 8
 /** If less than this share of the rows is allowed, reading only these rows is faster than scanning all rows. */
 const GATHER_SHARE_MAX = 0.25
-/** Largest magnitude of a quantized component of a row. */
-const ROW_LEVEL_MAX = 127
-/** Largest magnitude of a quantized component of a query. Lower for long vectors, whose sums must fit into 32 bits. */
-const QUERY_LEVEL_MAX = 4_095
 /** Number of candidates whose exact vectors are read at a time. */
 const CANDIDATES_PER_READ = 64
-/** Covers the rounding of double-precision sums of up to 16,384 terms, relative to the product of the norms. */
-const ROUNDING = 1e-9
 /** Estimated bytes per map entry. */
 const MAP_ENTRY_BYTES = 40
-/** Numbers per row in `#facts`. */
-const FACTS = 5
-const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
 
 /**
  * Quantized vectors in memory, with exact nearest-neighbor search.
@@ -42,16 +47,16 @@ const [RECORD, FACTOR, ERROR, ROUNDING_SHARE, OFFSET] = [0, 1, 2, 3, 4]
  * the k-th best lower bound, and computes their exact scores, in the order of their upper bounds, until no remaining
  * row can be among the best. The result is identical to a scan of all exact vectors.
  *
- * The exact vectors are in memory, too, or are read from disk. In memory, a search of nearly equal vectors, which are all
- * candidates, takes about three times as long as a scan of all exact vectors.
+ * Exact vectors that were read can be cached. A search of nearly equal vectors, which are all candidates, then takes about
+ * three times as long as a scan of all exact vectors.
  *
  * The bound is that of Cauchy and Schwarz: if the row x is scale·q + e and the query y is s·r + f, then x·y differs
  * from scale·s·(q·r) by at most |e|·|y| + |x|·|f| + |e|·|f|.
  *
  * A slot is the position of a row. Slots are dense: when a row is removed, the last row moves into its slot.
  *
- * Layout of the linear memory: the query as i16, one row as f32, BATCH_ROWS results, BATCH_ROWS slot numbers, then the
- * rows; see `scan.wat`.
+ * Layout of the linear memory: PASS_QUERIES queries as i16, one row as f32, BATCH_ROWS results for each of two queries,
+ * BATCH_ROWS slot numbers, then the rows; see `scan.wat`.
  */
 export class Segment {
   readonly #dimension: number
@@ -64,13 +69,14 @@ export class Segment {
   readonly #memory: ScanMemory
   readonly #kernels: ScanKernels
   readonly #scorer: ExactScorer
-  readonly #readVectors: ReadVectors | undefined
-  /** The exact rows, if they are in memory. */
-  #exact = new Float32Array(0)
+  readonly #readVectors: ReadVectors
+  /** The exact rows that were read; undefined if they are not cached. */
+  #exact: ExactRows | undefined
   #views: Views
   #size = 0
-  /** The record of each row, and its terms of the bounds; see {@link boundTerms}. */
-  #facts = new Float64Array(0)
+  #facts = createColumns(0)
+  /** The greatest terms of all rows that the segment has ever had. */
+  #marginsMax: RowMargins = { error: 0, roundingShare: 0 }
   readonly #slotOf = new Map<number, number>()
   /** Number of changes to the segment. */
   #version = 0
@@ -79,19 +85,19 @@ export class Segment {
   /**
    * Creates an empty segment.
    *
-   * @param readVectors  reads the exact vectors of records of the segment; if omitted, they are kept in memory
+   * @param readVectors  reads the exact vectors of records of the segment
    * @throws RangeError  the dimension is out of range
    */
-  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors?: ReadVectors) {
+  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors: ReadVectors) {
     requireDimension(dimension)
     this.#dimension = dimension
     this.#metric = metric
     this.#readVectors = readVectors
     this.#scorer = new ExactScorer(module, dimension, metric)
-    this.#strideBytes = Math.ceil(dimension / LANES) * LANES
-    this.#stagingOffset = this.#strideBytes * 2
+    this.#strideBytes = strideOf(dimension)
+    this.#stagingOffset = PASS_QUERIES * this.#strideBytes * 2
     this.#outOffset = this.#stagingOffset + this.#strideBytes * 4
-    this.#slotsOffset = this.#outOffset + BATCH_ROWS * 8
+    this.#slotsOffset = this.#outOffset + 2 * BATCH_ROWS * 8
     this.#rowsOffset = this.#slotsOffset + BATCH_ROWS * 4
     const { memory, kernels } = openScan(module, this.#pagesFor(0))
     this.#memory = memory
@@ -108,10 +114,19 @@ export class Segment {
   get bytes(): number {
     return (
       this.#memory.buffer.byteLength +
-      this.#facts.byteLength +
-      this.#exact.byteLength +
+      this.#facts.length * this.#facts[RECORD].byteLength +
+      (this.#exact?.bytes ?? 0) +
       this.#size * MAP_ENTRY_BYTES
     )
+  }
+
+  /** True if exact vectors that are read stay in memory. */
+  get cachesExact(): boolean {
+    return this.#exact !== undefined
+  }
+
+  set cachesExact(isEnabled: boolean) {
+    this.#exact = isEnabled ? (this.#exact ?? new ExactRows(this.#dimension)) : undefined
   }
 
   /**
@@ -134,9 +149,7 @@ export class Segment {
   append(record: number, vector: Float32Array): void {
     requireLength(vector, this.#dimension)
     const slot = this.#slotOf.get(record) ?? this.#size
-    const needed = this.#pagesFor(slot + 1)
-    if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
-    if ((slot + 1) * FACTS > this.#facts.length) this.#growRows(Math.max(64, 2 * slot))
+    this.#makeRoom(slot + 1)
     this.#views.floats.set(vector, this.#stagingOffset / 4)
     const [scale, squaredError] = this.#kernels.quantize(
       this.#stagingOffset,
@@ -145,11 +158,41 @@ export class Segment {
     )
     const squaredNorm = this.#kernels.squaredNorm(this.#stagingOffset, this.#strideBytes * 4)
     const terms = boundTerms[this.#metric](scale, errorOf(squaredError), Math.sqrt(squaredNorm))
-    this.#facts.set([record, ...terms], slot * FACTS)
-    if (!this.#readVectors) this.#exact.set(vector, slot * this.#dimension)
+    for (const [column, value] of [record, ...terms].entries()) this.#facts[column]![slot] = value
+    this.#noteMargins(slot)
+    this.#exact?.delete(slot)
     this.#slotOf.set(record, slot)
     if (slot === this.#size) this.#size++
     this.#version++
+  }
+
+  /**
+   * Adds rows of the dimension and metric of this segment. None of their records may be in the segment.
+   *
+   * @throws RangeError  the segment is full at 4 GiB
+   */
+  appendQuantized({ facts, levels }: QuantizedRows): void {
+    const first = this.#size
+    const count = facts.length / FACTS
+    this.#makeRoom(first + count)
+    this.#views.bytes.set(levels, this.#rowOffset(first))
+    for (const [column, values] of this.#facts.entries())
+      values.set(facts.subarray(column * count, (column + 1) * count), first)
+    for (let slot = first; slot < first + count; slot++) {
+      this.#slotOf.set(this.#recordAt(slot), slot)
+      this.#noteMargins(slot)
+    }
+    this.#size += count
+    this.#version++
+  }
+
+  /** Returns a copy of all rows. */
+  quantizedRows(): QuantizedRows {
+    const levels = this.#views.bytes.slice(this.#rowsOffset, this.#rowOffset(this.#size))
+    const facts = new Float64Array(this.#size * FACTS)
+    for (const [column, values] of this.#facts.entries())
+      facts.set(values.subarray(0, this.#size), column * this.#size)
+    return { facts, levels }
   }
 
   /** Removes a record; returns false if it is not in the segment. */
@@ -162,11 +205,10 @@ export class Segment {
     if (slot !== last) {
       const from = this.#rowOffset(last)
       this.#views.bytes.copyWithin(this.#rowOffset(slot), from, from + this.#strideBytes)
-      this.#facts.copyWithin(slot * FACTS, last * FACTS, (last + 1) * FACTS)
-      if (!this.#readVectors)
-        this.#exact.copyWithin(slot * this.#dimension, last * this.#dimension, (last + 1) * this.#dimension)
-      this.#slotOf.set(this.#facts[slot * FACTS + RECORD]!, slot)
-    }
+      for (const values of this.#facts) values[slot] = values[last]!
+      this.#exact?.move(last, slot)
+      this.#slotOf.set(this.#recordAt(slot), slot)
+    } else this.#exact?.delete(slot)
     return true
   }
 
@@ -179,75 +221,99 @@ export class Segment {
    * @throws RangeError  the query has the wrong length
    */
   nearest(query: Float32Array, k: number, allowed?: RecordSet): ScoredRecord[] {
-    this.#scorer.setQuery(query)
-    if (k === 0) return []
-    const querySquare = this.#scorer.squaredNorm(query)
-    // All scores are 0, so the order is that of the records.
-    if (querySquare === 0 && this.#metric !== 'euclidean') return this.#lowestRecords(k, allowed)
-    const { slots, keys } = this.#candidates(query, querySquare, k, allowed)
-    const order = Uint32Array.from(slots.keys()).sort((a, b) => keys[b]! - keys[a]!)
-    const toScore = scoreOfKey[this.#metric](querySquare)
-    const best = new TopResults(k)
-    for (let from = 0; from < order.length; from += CANDIDATES_PER_READ) {
-      if (toScore(keys[order[from]!]!) < best.minScore) break
-      const group = order.subarray(from, from + CANDIDATES_PER_READ)
-      const bySlot = Array.from(group, at => slots[at]!).sort((a, b) => a - b)
-      const records = bySlot.map(slot => this.#facts[slot * FACTS + RECORD]!)
-      const vectors = this.#readVectors?.(records) ?? bySlot.map(slot => this.#exactRow(slot))
-      for (const [at, score] of this.#scorer.scores(vectors).entries()) best.offer(score, records[at]!)
-    }
-    return best.ranked()
+    return this.nearestOfEach([{ query, k, allowed }])[0]!
   }
 
-  /**
-   * Returns the rows whose upper bound reaches the k-th best lower bound, with their upper bounds as keys: numbers that
-   * increase with the score.
-   */
-  #candidates(
-    query: Float32Array,
-    querySquare: number,
-    k: number,
-    allowed: RecordSet | undefined,
-  ): { slots: number[]; keys: number[] } {
-    const levelMax = Math.min(
-      QUERY_LEVEL_MAX,
-      Math.floor((2 ** 31 - 1) / (ROW_LEVEL_MAX * this.#strideBytes)),
+  /** Returns the results of {@link nearest} for several queries. Reads the rows once for up to PASS_QUERIES of them. */
+  nearestOfEach(queries: readonly SegmentQuery[]): ScoredRecord[][] {
+    const searches = queries.map(({ query, k, allowed }) => {
+      this.#scorer.setQuery(query)
+      const search = new CandidateSearch(this.#metric, query, this.#scorer.squaredNorm(query), k)
+      return { search, allowed, selection: allowed && this.#select(allowed) }
+    })
+    const scanned = searches.filter(({ search }) => !search.isTrivial)
+    const ofAllRows: FullScan[] = []
+    for (const { search, selection } of scanned)
+      if (selection?.slots) this.#scanSlots(search, selection.slots)
+      else ofAllRows.push({ search, mask: selection?.mask })
+    for (let from = 0; from < ofAllRows.length; from += PASS_QUERIES)
+      this.#scanAll(ofAllRows.slice(from, from + PASS_QUERIES))
+    return searches.map(({ search, allowed }) =>
+      search.isTrivial ? this.#lowestRecords(search.k, allowed) : this.#rank(search),
     )
-    const { scale, error } = quantizeQuery(query, this.#views.shorts.subarray(0, this.#dimension), levelMax)
-    const queryNorm = Math.sqrt(querySquare)
-    const errorFactor = (queryNorm + error) * (1 + ROUNDING)
-    // The square of the query is part of a distance, and is rounded with it.
-    const slack = this.#metric === 'euclidean' ? querySquare * ROUNDING : 0
-    const roundingFactor = error * (1 + ROUNDING) + queryNorm * ROUNDING
-    const selection = allowed && this.#select(allowed)
-    const gathered = selection?.slots
-    const mask = selection?.mask
-    const total = gathered?.length ?? this.#size
-    const results = this.#views.doubles.subarray(this.#outOffset / 8, this.#slotsOffset / 8)
-    const facts = this.#facts
-    const lowest = new TopResults(k)
-    const relax = relaxKey[this.#metric](querySquare)
-    let threshold = Number.NEGATIVE_INFINITY
-    const [slots, keys]: [number[], number[]] = [[], []]
-    for (let from = 0; from < total; from += BATCH_ROWS) {
-      const count = Math.min(BATCH_ROWS, total - from)
-      this.#runKernel(from, count, gathered)
-      for (let i = 0; i < count; i++) {
-        const slot = gathered ? gathered[from + i]! : from + i
-        const at = slot * FACTS
-        const product = results[i]! * facts[at + FACTOR]! * scale
-        const margin = facts[at + ERROR]! * errorFactor + facts[at + ROUNDING_SHARE]! * roundingFactor + slack
-        const offset = facts[at + OFFSET]!
-        const key = product + margin + offset * (1 - ROUNDING)
-        if (key < threshold) continue
-        if (mask?.[slot] === 0) continue
-        lowest.offer(product - margin + offset * (1 + ROUNDING), facts[at + RECORD]!)
-        threshold = relax(lowest.minScore)
-        slots.push(slot)
-        keys.push(key)
+  }
+
+  #scanSlots(search: CandidateSearch, slots: Uint32Array): void {
+    this.#views.shorts.set(search.levels, 0)
+    const results = this.#results(0)
+    for (let from = 0; from < slots.length; from += BATCH_ROWS) {
+      const batch = slots.subarray(from, from + BATCH_ROWS)
+      this.#views.words.set(batch, this.#slotsOffset / 4)
+      const { length } = batch
+      this.#kernels.quantizedDot(
+        0,
+        this.#rowsOffset,
+        this.#slotsOffset,
+        length,
+        this.#strideBytes,
+        this.#outOffset,
+      )
+      search.offer({ results, facts: this.#facts, count: length, slots: batch, marginsMax: this.#marginsMax })
+    }
+  }
+
+  #scanAll(scans: readonly FullScan[]): void {
+    const queryBytes = this.#strideBytes * 2
+    for (const [at, { search }] of scans.entries())
+      this.#views.shorts.set(search.levels, (at * queryBytes) / 2)
+    for (let from = 0; from < this.#size; from += BATCH_ROWS) {
+      const count = Math.min(BATCH_ROWS, this.#size - from)
+      for (let at = 0; at < scans.length; at += 2) {
+        const pair = scans.slice(at, at + 2)
+        const [query, rows] = [at * queryBytes, this.#rowOffset(from)]
+        if (pair.length === 2)
+          this.#kernels.quantizedDotPair(
+            query,
+            rows,
+            count,
+            this.#strideBytes,
+            this.#outOffset,
+            BATCH_ROWS * 8,
+          )
+        else this.#kernels.quantizedDot(query, rows, 0, count, this.#strideBytes, this.#outOffset)
+        for (const [index, { search, mask }] of pair.entries())
+          search.offer({
+            results: this.#results(index),
+            facts: this.#facts,
+            count,
+            from,
+            mask,
+            marginsMax: this.#marginsMax,
+          })
       }
     }
-    return keepAbove(slots, keys, threshold)
+  }
+
+  /** Returns the results of the kernel for the first or second query. */
+  #results(index: number): Float64Array {
+    const first = this.#outOffset / 8 + index * BATCH_ROWS
+    return this.#views.doubles.subarray(first, first + BATCH_ROWS)
+  }
+
+  /** Computes the exact scores of candidates, the highest bound first, until no other can be among the best. */
+  #rank(search: CandidateSearch): ScoredRecord[] {
+    const { slots, keys } = search.candidates()
+    this.#scorer.setQuery(search.query)
+    const order = Uint32Array.from(slots.keys()).sort((a, b) => keys[b]! - keys[a]!)
+    const best = new TopResults(search.k)
+    for (let from = 0; from < order.length; from += CANDIDATES_PER_READ) {
+      if (search.scoreOfKey(keys[order[from]!]!) < best.minScore) break
+      const group = order.subarray(from, from + CANDIDATES_PER_READ)
+      const bySlot = Array.from(group, at => slots[at]!).sort((a, b) => a - b)
+      for (const [at, score] of this.#scorer.scores(this.#exactVectors(bySlot)).entries())
+        best.offer(score, this.#recordAt(bySlot[at]!))
+    }
+    return best.ranked()
   }
 
   #lowestRecords(k: number, allowed: RecordSet | undefined): ScoredRecord[] {
@@ -256,8 +322,28 @@ export class Segment {
     return best.ranked()
   }
 
-  #exactRow(slot: number): Float32Array {
-    return this.#exact.subarray(slot * this.#dimension, (slot + 1) * this.#dimension)
+  /** Returns exact vectors by slot, and reads those that are not in memory. */
+  #exactVectors(slots: readonly number[]): Float32Array[] {
+    const unknown = slots.filter(slot => !this.#exact?.get(slot))
+    const read = this.#readVectors(unknown.map(slot => this.#recordAt(slot)))
+    if (!this.#exact) return read
+    for (const [at, slot] of unknown.entries()) this.#exact.set(slot, read[at]!)
+    return slots.map(slot => this.#exact!.get(slot)!)
+  }
+
+  #noteMargins(slot: number): void {
+    const error = this.#facts[ERROR][slot]!
+    const roundingShare = this.#facts[ROUNDING_SHARE][slot]!
+    const greatest = this.#marginsMax
+    if (error > greatest.error || roundingShare > greatest.roundingShare)
+      this.#marginsMax = {
+        error: Math.max(error, greatest.error),
+        roundingShare: Math.max(roundingShare, greatest.roundingShare),
+      }
+  }
+
+  #recordAt(slot: number): number {
+    return this.#facts[RECORD][slot]!
   }
 
   #rowOffset(slot: number): number {
@@ -272,6 +358,13 @@ export class Segment {
     return Math.ceil(this.#rowOffset(rows) / PAGE_BYTES)
   }
 
+  /** Makes room for a total of `rows` rows. At least doubles the memory when it is full. */
+  #makeRoom(rows: number): void {
+    const needed = this.#pagesFor(rows)
+    if (needed > this.#pages) this.#growTo(Math.max(needed, Math.min(this.#pages * 2, MAX_PAGES)))
+    if (rows > this.#facts[RECORD].length) this.#growRows(Math.max(64, rows, 2 * this.#size))
+  }
+
   #growTo(pages: number): void {
     if (pages <= this.#pages) return
     this.#memory.grow(pages - this.#pages)
@@ -279,14 +372,10 @@ export class Segment {
   }
 
   #growRows(rows: number): void {
-    if (rows * FACTS <= this.#facts.length) return
-    const larger = new Float64Array(rows * FACTS)
-    larger.set(this.#facts)
+    if (rows <= this.#facts[RECORD].length) return
+    const larger = createColumns(rows)
+    for (const [column, values] of this.#facts.entries()) larger[column]!.set(values)
     this.#facts = larger
-    if (this.#readVectors) return
-    const exact = new Float32Array(rows * this.#dimension)
-    exact.set(this.#exact)
-    this.#exact = exact
   }
 
   /** Returns the slots of allowed records. Keeps them until the segment changes or the set is released. */
@@ -319,76 +408,24 @@ export class Segment {
     }
     return mask
   }
-
-  /** Runs the kernel on `count` rows: those in `slots` from index `from` on, or without `slots` those from slot `from` on. */
-  #runKernel(from: number, count: number, slots: Uint32Array | undefined): void {
-    if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsOffset / 4)
-    const [firstRow, slotList] = slots ? [this.#rowsOffset, this.#slotsOffset] : [this.#rowOffset(from), 0]
-    this.#kernels.quantizedDot(0, firstRow, slotList, count, this.#strideBytes, this.#outOffset)
-  }
 }
 
-/**
- * Writes a query as integers of at most `levelMax`. The query is about `scale` times the integers, and `error` is the
- * norm of the difference.
- */
-function quantizeQuery(
-  query: Float32Array,
-  levels: Int16Array,
-  levelMax: number,
-): { scale: number; error: number } {
-  const scale = query.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / levelMax
-  let squaredError = 0
-  for (const [at, value] of query.entries()) {
-    const level = scale === 0 ? 0 : Math.round(value / scale)
-    levels[at] = level
-    squaredError += (value - level * scale) ** 2
-  }
-  return { scale, error: errorOf(squaredError) }
+function createColumns(rows: number): FactColumns {
+  const create = () => new Float64Array(rows)
+  return [create(), create(), create(), create(), create()]
 }
 
-function errorOf(squaredError: number): number {
-  return Math.sqrt(squaredError) * (1 + ROUNDING)
+/** A query for a segment. */
+export interface SegmentQuery {
+  readonly query: Float32Array
+  readonly k: number
+  readonly allowed?: RecordSet | undefined
 }
 
-/** Returns the candidates whose key reaches the threshold. */
-function keepAbove(slots: number[], keys: number[], threshold: number): { slots: number[]; keys: number[] } {
-  const kept = [...keys.keys()].filter(at => keys[at]! >= threshold)
-  return { slots: kept.map(at => slots[at]!), keys: kept.map(at => keys[at]!) }
-}
-
-/**
- * Functions that return the terms of the bounds of a row's key: the factor of the integer dot product, the quantization
- * error, the share of the rounding error, and the offset.
- */
-const boundTerms: Record<
-  Metric,
-  (scale: number, error: number, norm: number) => [number, number, number, number]
-> = {
-  cosine: (scale, error, norm) => (norm === 0 ? [0, 0, 0, 0] : [scale / norm, error / norm, 1, 0]),
-  dot: (scale, error, norm) => [scale, error, norm, 0],
-  // The key is 2·x·y - |x|², which differs from the negative squared distance by the square of the query.
-  euclidean: (scale, error, norm) => [2 * scale, 2 * error, 2 * norm, -norm * norm],
-}
-
-/**
- * Functions that return a key at or below all keys that have the same score after rounding. Different distances that are
- * small compared with 1 have the same score.
- */
-const relaxKey: Record<Metric, (querySquare: number) => (key: number) => number> = {
-  cosine: () => key => key,
-  dot: () => key => key,
-  euclidean: querySquare => key => {
-    const distance = Math.sqrt(Math.max(0, querySquare - key))
-    return querySquare - (distance + (1 + distance) * 1e-14) ** 2
-  },
-}
-
-/** Functions that convert an upper bound of a key to an upper bound of the score. */
-const scoreOfKey: Record<Metric, (querySquare: number) => (key: number) => number> = {
-  cosine: querySquare => key => Math.min(1, key / Math.sqrt(querySquare)),
-  dot: () => key => key,
-  euclidean: querySquare => key => 1 / (1 + Math.sqrt(Math.max(0, querySquare - key))),
+/** A search that reads all rows, and ignores those whose slot is 0 in the mask. */
+interface FullScan {
+  readonly search: CandidateSearch
+  readonly mask: Uint8Array | undefined
 }
 
 /** Slots of a set of records at one version of a segment: a sorted list if they are few, otherwise 1 for each slot. */

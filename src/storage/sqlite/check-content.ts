@@ -1,4 +1,4 @@
-import { defaultSpace } from '../content.ts'
+import { defaultSpace, type Metric } from '../content.ts'
 import type { StoreCheck } from '../storage-driver.ts'
 import { metrics, type SpaceTables, tablesOfSpace, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
@@ -6,6 +6,7 @@ import type Database from './driver.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
 import { listPostingIndexes } from './postings/index-rows.ts'
 import { examplesMax, type ProblemQuery, runProblemQuery } from './problem-query.ts'
+import { findQuantizationFaults } from './quantized-vectors.ts'
 
 interface CheckedCollection {
   readonly id: number
@@ -18,6 +19,7 @@ interface CheckedSpace extends SpaceTables {
   readonly collection: number
   readonly name: string
   readonly dimension: number
+  readonly metric: Metric
 }
 
 /** SQL for the IDs of workspaces whose content is in this store. */
@@ -100,10 +102,32 @@ const contentProblemQueries: readonly ProblemQuery[] = [
     ],
   },
   {
-    check: 'collections with a wrong count',
+    check: 'collections with a wrong count or size',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
-        WHERE records <> (SELECT count(*) FROM record WHERE record.collection = collection.id)`,
+        WHERE (records, text_bytes, payload_bytes) IS NOT (
+          SELECT count(*), coalesce(sum(coalesce(octet_length(title), 0) + coalesce(octet_length(text), 0)), 0),
+              coalesce(sum(octet_length(payload)), 0)
+            FROM record WHERE record.collection = collection.id)`,
+    ],
+  },
+  {
+    check: 'segments of the posting index with a wrong size',
+    selects: [
+      `SELECT id || '' AS example FROM posting_segment
+        WHERE state = 1 AND bytes <> (SELECT coalesce(sum(octet_length(data) + octet_length(first_term)), 0)
+          FROM posting_block WHERE segment = posting_segment.id)`,
+    ],
+  },
+  {
+    check: 'knowledge bases with a wrong number of documents',
+    selects: [
+      `SELECT coalesce(counted.workspaceId, stored.workspaceId) || '/' ||
+            coalesce(counted.knowledgeBaseId, stored.knowledgeBaseId) AS example
+        FROM (SELECT workspaceId, knowledgeBaseId, count(*) AS documents FROM documents
+            WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL GROUP BY workspaceId, knowledgeBaseId) AS counted
+          FULL JOIN document_count AS stored USING (workspaceId, knowledgeBaseId)
+        WHERE counted.documents IS NOT stored.documents`,
     ],
   },
 ]
@@ -115,7 +139,7 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
     .all()
   const spaces = database
     .prepare<[], CheckedSpace>(
-      'SELECT id AS spaceId, collection, name, generation, dimension, staging FROM vector_space',
+      'SELECT id AS spaceId, collection, name, generation, dimension, metric, staging FROM vector_space',
     )
     .all()
   const present = new Set(
@@ -138,6 +162,8 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
     { check: 'vector spaces with a wrong number of vectors', selects: complete.map(wrongVectorCount) },
   ].map(query => runProblemQuery(database, query))
   const connection = new SqliteConnection(database)
+  const isDamaged = results.some(({ count }) => count > 0)
+  const quantized = isDamaged ? [] : findQuantizationFaults(connection, spaces)
   const faults = findPostingFaults(connection)
   const indexed = faults.length > 0 ? [] : collections.filter(each => textTables(each).every(isPresent))
   const mismatches = indexed.flatMap(each => indexMismatches(connection, each))
@@ -148,6 +174,11 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
       check: 'records missing from the full-text index, and index entries without a record',
       count: mismatches.length,
       examples: mismatches.slice(0, examplesMax),
+    },
+    {
+      check: 'damage in quantized vectors',
+      count: quantized.length,
+      examples: quantized.slice(0, examplesMax),
     },
     { check: 'tables without a collection', count: unexpected.length, examples: unexpected },
     { check: 'collections with missing tables', count: missing.length, examples: missing },

@@ -1,88 +1,93 @@
-import { LRUCache } from 'lru-cache'
-import type { CollectionKey, CollectionStats, LexicalIndexState } from '../content.ts'
-import { requireCollection } from './collections.ts'
+import type { CollectionBytes, CollectionKey, CollectionStats, LexicalIndexState } from '../content.ts'
+import { type CollectionRow, findCollection, requireCollection } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { listPostingIndexes, type PostingIndexRow } from './postings/index-rows.ts'
 import { liveSegments, type PostingSegmentRow } from './postings/segment-rows.ts'
 
-/** Number of segments whose sizes are cached. A collection of a million records has about 60. */
-const SEGMENTS_CACHED_MAX = 10_000
+/** Bytes of a slot in `posting_slots`: record number and number of words. */
+const SLOT_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT
 
-interface StatsRow {
+interface StoredSums {
   readonly textBytes: number
   readonly payloadBytes: number
   readonly changedAt: number | null
   readonly vectorNumbers: number
+  readonly quantizedBytes: number
 }
-
-/** Statistics without the failure of the background work, which the writing thread knows. */
-export type StoredStats = Omit<CollectionStats, 'index'> & {
-  readonly index: Omit<LexicalIndexState, 'failure'> | null
-}
-
-/** Reads statistics of collections, from stored sums and the sizes of immutable segments. Reads no records. */
-export class CollectionStatsReader {
-  readonly #connection: SqliteConnection
-  /** Bytes of the posting blocks by segment. A live segment never changes. */
-  readonly #segmentBytes = new LRUCache<number, number>({ max: SEGMENTS_CACHED_MAX })
-
-  constructor(connection: SqliteConnection) {
-    this.#connection = connection
-  }
-
-  /** @throws collection_unavailable  there is no such collection */
-  stats(key: CollectionKey): StoredStats {
-    return this.#connection.snapshot(() => this.#read(key))
-  }
-
-  #read(key: CollectionKey): StoredStats {
-    const collection = requireCollection(this.#connection, key)
-    const row = this.#connection
-      .prepare<StatsRow>(
-        `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt,
-            (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers
-          FROM collection WHERE id = ?`,
-      )
-      .get(collection.id)!
-    const indexes = listPostingIndexes(this.#connection, collection.id).map(index => ({
-      index,
-      segments: liveSegments(this.#connection, index.id),
-    }))
-    const segments = indexes.flatMap(each => each.segments)
-    return {
-      records: collection.records,
-      changedAt: row.changedAt,
-      bytes: {
-        text: row.textBytes,
-        payload: row.payloadBytes,
-        vectors: row.vectorNumbers * Float32Array.BYTES_PER_ELEMENT,
-        postings: segments.reduce((sum, segment) => sum + this.#bytesOf(segment), 0),
-      },
-      index: collection.lexical === 0 ? null : describeIndexes(indexes, collection),
-    }
-  }
-
-  /** Returns the bytes of the postings of a segment, without its lists of records and words. */
-  #bytesOf({ id, slots }: PostingSegmentRow): number {
-    let bytes = this.#segmentBytes.get(id)
-    if (bytes === undefined) {
-      bytes = this.#connection
-        .prepare<{ bytes: number }>(
-          'SELECT coalesce(sum(octet_length(data) + octet_length(first_term)), 0) AS bytes FROM posting_block WHERE segment = ?',
-        )
-        .get(id)!.bytes
-      this.#segmentBytes.set(id, bytes)
-    }
-    return bytes + slots * SLOT_BYTES
-  }
-}
-
-/** Bytes of a slot in `posting_slots`: record number and number of words. */
-const SLOT_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT
 
 interface IndexWithSegments {
   readonly index: PostingIndexRow
   readonly segments: readonly PostingSegmentRow[]
+}
+
+/** Statistics without the failure of the background work, which the writing thread knows. */
+export type StoredStats = Omit<CollectionStats, 'index' | 'terms' | 'residentBytes'> & {
+  readonly index: Omit<LexicalIndexState, 'failure'> | null
+}
+
+/**
+ * Returns statistics of a collection, from sums that writes maintain. Reads no records.
+ *
+ * @throws collection_unavailable  there is no such collection
+ */
+export function readCollectionStats(connection: SqliteConnection, key: CollectionKey): StoredStats {
+  return connection.snapshot(() => {
+    const collection = requireCollection(connection, key)
+    const indexes = readIndexes(connection, collection)
+    const sums = readSums(connection, collection)
+    return {
+      records: collection.records,
+      changedAt: sums.changedAt,
+      bytes: sumBytes(sums, indexes),
+      index: collection.lexical === 0 ? null : describeIndexes(indexes, collection),
+    }
+  })
+}
+
+/** Returns the bytes of several collections, in the order of the keys; undefined for a collection that does not exist. */
+export function readCollectionBytes(
+  connection: SqliteConnection,
+  keys: readonly CollectionKey[],
+): (CollectionBytes | undefined)[] {
+  return connection.snapshot(() =>
+    keys.map(key => {
+      const collection = findCollection(connection, key)
+      if (!collection) return undefined
+      return sumBytes(readSums(connection, collection), readIndexes(connection, collection))
+    }),
+  )
+}
+
+function readSums(connection: SqliteConnection, { id }: CollectionRow): StoredSums {
+  return connection
+    .prepare<StoredSums>(
+      `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt,
+          (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers,
+          (SELECT coalesce(sum(length(facts) + length(levels)), 0) FROM quantized_vectors WHERE table_name IN
+            (SELECT 'vec_' || id || '_' || generation FROM vector_space WHERE collection = collection.id)) AS quantizedBytes
+        FROM collection WHERE id = ?`,
+    )
+    .get(id)!
+}
+
+function readIndexes(connection: SqliteConnection, { id }: CollectionRow): IndexWithSegments[] {
+  return listPostingIndexes(connection, id).map(index => ({
+    index,
+    segments: liveSegments(connection, index.id),
+  }))
+}
+
+function sumBytes(
+  { textBytes, payloadBytes, vectorNumbers, quantizedBytes }: StoredSums,
+  indexes: readonly IndexWithSegments[],
+): CollectionBytes {
+  const segments = indexes.flatMap(each => each.segments)
+  return {
+    text: textBytes,
+    payload: payloadBytes,
+    vectors: vectorNumbers * Float32Array.BYTES_PER_ELEMENT + quantizedBytes,
+    postings: segments.reduce((sum, { bytes, slots }) => sum + bytes + slots * SLOT_BYTES, 0),
+  }
 }
 
 function describeIndexes(

@@ -30,7 +30,7 @@ export class SqliteConnection {
   }
 
   /**
-   * From now on, makes every commit durable before it returns.
+   * From now on, makes every commit durable before it returns. A new store will be able to give free space back.
    *
    * Sets `synchronous` after `journal_mode`, because the driver is compiled to reset it to NORMAL when it switches to
    * WAL.
@@ -38,6 +38,8 @@ export class SqliteConnection {
    * @throws SqliteError  SQLITE_BUSY while another process switches the store to WAL
    */
   makeDurable(): void {
+    // Takes effect only in a new store, before SQLite writes its first page.
+    this.database.pragma('auto_vacuum = INCREMENTAL')
     this.database.pragma('journal_mode = WAL')
     this.database.pragma('synchronous = FULL')
     this.database.pragma(`journal_size_limit = ${LOG_SIZE_MAX}`)
@@ -107,6 +109,7 @@ export class SqliteConnection {
    * @returns false if another connection reads from the log, or the database file would have to grow
    */
   truncateLog(): boolean {
+    const timeout = this.database.pragma('busy_timeout', { simple: true })
     this.database.pragma(`busy_timeout = ${BEGIN_STEP_MS}`)
     try {
       const [result] = this.database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
@@ -114,7 +117,7 @@ export class SqliteConnection {
     } catch {
       return false
     } finally {
-      this.database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
+      this.database.pragma(`busy_timeout = ${timeout}`)
     }
   }
 

@@ -22,6 +22,7 @@ import {
 import type { DeferStep } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { PostingChanges } from './posting-changes.ts'
+import { deleteQuantizedVectors } from './quantized-vectors.ts'
 import { ownerOfRecord } from './record-reader.ts'
 
 /**
@@ -375,9 +376,11 @@ export function createVectorTable(connection: SqliteConnection, table: string): 
 
 export function dropVectorTable(connection: SqliteConnection, table: string): void {
   connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+  deleteQuantizedVectors(connection, table)
 }
 
 /** Rejects NaN and infinity, because a single one makes the order of search results undefined. */
 export function requireFinite(vector: Float32Array): void {
-  if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
+  for (const value of vector)
+    if (!Number.isFinite(value)) throw new RangeError('a vector contains a number that is not finite')
 }

@@ -5,7 +5,6 @@ import type { OpenStore, OpenStoreOptions, StoreLocation } from '../storage-driv
 import { withStoreErrors } from './faults.ts'
 import { registerOpenStore } from './inspect-store.ts'
 import { openConnection } from './open.ts'
-import { hasPostingWork } from './posting-maintenance.ts'
 import {
   CallTracker,
   createContentStore,
@@ -13,6 +12,7 @@ import {
   createRowStore,
   createThreadHosts,
 } from './store.ts'
+import { hasMaintenanceWork } from './store-maintenance.ts'
 
 /**
  * Opens a store, see `StorageDriver.open`. Creates the folder if it is missing, and makes the file readable by its owner
@@ -38,7 +38,7 @@ export function openSqliteStore(
     const hosts = { ...storeHosts, writes: space.observe(storeHosts.writes) }
     const calls = new CallTracker()
     // A writer thread starts at its first call, which would be too late for work that an earlier process left.
-    if (!isThreaded || hasPostingWork(connection)) await hosts.writes.run('maintain', {})
+    if (!isThreaded || hasMaintenanceWork(connection)) await hosts.writes.run('maintain', {})
     return {
       rows: createRowStore(connection, hosts, calls),
       content: createContentStore(connection, hosts, calls, clock),

@@ -1,7 +1,8 @@
 import { Analyzers } from '../../base/analysis/analyzers.ts'
-import type { ThreadOperations } from '../../base/threads.ts'
+import type { OperationHost, ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
+  CompactedSize,
   ContentWrite,
   FitResult,
   Occurrences,
@@ -11,24 +12,32 @@ import type {
   ScoredRecord,
   SpaceKey,
   SpaceLease,
+  StoreFile,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { AllowedRecords } from './allowed-records.ts'
-import { CollectionStatsReader } from './collection-stats.ts'
+import { readCollectionBytes, readCollectionStats } from './collection-stats.ts'
 import { requireCollection } from './collections.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
+import { readFileSpace, shrinkFile } from './file-space.ts'
 import { LexicalIndex } from './lexical-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
-import { PostingMaintenance } from './posting-maintenance.ts'
+import type { CompactionRange } from './postings/merge-plan.ts'
+import type { CompactionStep } from './postings/posting-merger.ts'
+import { TermCounter } from './postings/term-counter.ts'
 import { type DirectQuery, type DocumentQuery, RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
+import { SearchBatches } from './search-batches.ts'
+import { SpaceRecovery } from './space-recovery.ts'
+import { StoreMaintenance } from './store-maintenance.ts'
 import { type NearestQuery, VectorIndex } from './vector-index.ts'
+import { VectorQuantization } from './vector-quantization.ts'
 import { SpaceReads, SpaceWrites } from './vector-spaces.ts'
 
 interface KeyedInput {
@@ -48,7 +57,13 @@ export function createWriter(connection: SqliteConnection) {
   const changes = new ContentChanges(connection, postings)
   const spaces = new SpaceWrites(connection)
   const backfill = new PostingBackfill(connection, queue, postings, analyzers)
-  const maintenance = new PostingMaintenance(connection, queue, backfill)
+  const maintenance = new StoreMaintenance(
+    connection,
+    queue,
+    backfill,
+    new VectorQuantization(connection, queue),
+  )
+  const recovery = new SpaceRecovery(connection, queue)
   const always = () => true
   /** Preparation of the last write. Writes are prepared one after another, because they must keep their order. */
   let preparation = Promise.resolve()
@@ -69,35 +84,64 @@ export function createWriter(connection: SqliteConnection) {
         }),
       )
       if (input.changes.length > 0) maintenance.wake()
+      recovery.wake()
       return outcome
     },
     lease: (input: SpaceInput & { owner: string; now: number; until: number }): Promise<boolean> =>
       queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
     release: (input: SpaceInput & { owner: string }): Promise<void> =>
       queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
-    stage: (input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] }): Promise<boolean> =>
-      queue.run({ run: () => spaces.stage(input.key, input.lease, input.vectors), shouldCommit: always }),
-    swap: (input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> =>
-      queue.run({ run: () => spaces.swap(input.key, input.lease, input.fitted), shouldCommit: always }),
-    /** Starts the background work on posting indexes. */
-    maintain: (_: object) => maintenance.start(),
+    async stage(
+      input: SpaceInput & { lease: SpaceLease; vectors: readonly RecordVector[] },
+    ): Promise<boolean> {
+      const run = () => spaces.stage(input.key, input.lease, input.vectors)
+      const isStaged = await queue.run({ run, shouldCommit: always })
+      maintenance.wake()
+      return isStaged
+    },
+    async swap(input: SpaceInput & { lease: SpaceLease; fitted: FitResult | undefined }): Promise<boolean> {
+      const run = () => spaces.swap(input.key, input.lease, input.fitted)
+      const isSwapped = await queue.run({ run, shouldCommit: always })
+      maintenance.wake()
+      return isSwapped
+    },
+    /** Starts the background work. */
+    maintain(_: object) {
+      maintenance.start()
+      recovery.start()
+    },
+    compact: (input: KeyedInput & { range: CompactionRange | undefined }): Promise<CompactionStep> =>
+      maintenance.compact(input.key, input.range),
+    /** Gives some free space of the file back, and returns what is left. */
+    async shrink(_: object): Promise<StoreFile> {
+      await queue.run({ run: () => shrinkFile(connection), shouldCommit: always })
+      return readFileSpace(connection)
+    },
+    truncateLog: (_: object): boolean => connection.truncateLog(),
     maintenanceFailure: (_: object) => maintenance.failure,
   } satisfies ThreadOperations)
-  return { operations, close: () => maintenance.close() }
+  return {
+    operations,
+    async close() {
+      await maintenance.close()
+      await recovery.close()
+    },
+  }
 }
 
 /** Creates the read operations on content that can take a long time. */
 export function createReadOperations(connection: SqliteConnection) {
   const allowedRecords = new AllowedRecords(connection)
   const vectors = new VectorIndex(connection, allowedRecords)
+  const batches = new SearchBatches(vectors)
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)
   const records = new RecordReader(connection)
+  const terms = new TermCounter(connection)
   const spaces = new SpaceReads(connection)
-  const stats = new CollectionStatsReader(connection)
   return withStoreErrorsEach({
-    nearest: (input: SpaceInput & { query: NearestQuery }): ScoredRecord[] =>
-      vectors.nearest(input.key, input.query),
+    nearest: (input: SpaceInput & { query: NearestQuery }): Promise<ScoredRecord[]> =>
+      batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
     occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
@@ -119,7 +163,20 @@ export function createReadOperations(connection: SqliteConnection) {
       records.listByDocument(input.key, input.query),
     listDirect: (input: KeyedInput & { query: DirectQuery }): RecordView[] =>
       records.listDirect(input.key, input.query),
-    stats: (input: KeyedInput) => stats.stats(input.key),
+    async stats(input: KeyedInput) {
+      const stats = readCollectionStats(connection, input.key)
+      const { id } = requireCollection(connection, input.key)
+      return { ...stats, residentBytes: vectors.residentBytesOf(id), terms: await terms.count(id) }
+    },
+    storedBytes: (input: { keys: readonly CollectionKey[] }) => readCollectionBytes(connection, input.keys),
+    /** Figures that a compaction changes. */
+    compactedSize(input: KeyedInput): CompactedSize {
+      const { bytes, index } = readCollectionStats(connection, input.key)
+      return {
+        index: index && { segments: index.segments, bytes: bytes.postings },
+        file: connection.database.memory ? null : readFileSpace(connection),
+      }
+    },
     model: (input: KeyedInput) => spaces.model(input.key),
     passages: (input: KeyedInput & { after: number; limit: number }) =>
       spaces.passages(input.key, input.after, input.limit),
@@ -130,3 +187,9 @@ export function createReadOperations(connection: SqliteConnection) {
 
 export type WriteOperations = ReturnType<typeof createWriter>['operations']
 export type ReadOperations = ReturnType<typeof createReadOperations>
+
+/** The hosts that run the read and write operations of a store. */
+export interface StoreHosts {
+  readonly reads: OperationHost<ReadOperations>
+  readonly writes: OperationHost<WriteOperations>
+}

@@ -89,9 +89,21 @@ export class SqliteRows {
   }
 
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): number {
+    if (table.name === 'documents' && index === 'byKnowledgeBase' && prefix.length === 2)
+      return this.#countDocuments(prefix)
     const where = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
     const sql = `SELECT count(*) AS rows FROM ${tableWithIndex(table, index)} WHERE ${where}`
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
+  }
+
+  /** Reads the number that triggers maintain. */
+  #countDocuments(knowledgeBase: readonly ColumnValue[]): number {
+    const row = this.#connection
+      .prepare<{ documents: number }>(
+        'SELECT documents FROM document_count WHERE workspaceId = ? AND knowledgeBaseId = ?',
+      )
+      .get(...knowledgeBase)
+    return row?.documents ?? 0
   }
 
   /** Returns the ordinal of a row; undefined if there is no such row. */

@@ -1,28 +1,18 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package.ts'
-import { inlineHost, type OperationHost, threadHost } from '../../base/threads.ts'
+import { inlineHost, threadHost } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowFeed, RowStore } from '../rows.ts'
 import { describeCollection, listCollections } from './collections.ts'
+import { compactCollection } from './compact-collection.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
-import {
-  createReadOperations,
-  createWriter,
-  type ReadOperations,
-  type WriteOperations,
-} from './operations.ts'
+import { createReadOperations, createWriter, type StoreHosts } from './operations.ts'
 import { SqliteRows } from './rows.ts'
 import { SpaceReads } from './vector-spaces.ts'
 import type { WorkerData } from './worker.ts'
-
-/** The hosts that run the read and write operations of a store. */
-export interface StoreHosts {
-  readonly reads: OperationHost<ReadOperations>
-  readonly writes: OperationHost<WriteOperations>
-}
 
 /** Creates hosts that run all operations on the calling thread, with the given connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
@@ -133,6 +123,8 @@ export function createContentStore(
         if (!index) return { ...stats, index }
         return { ...stats, index: { ...index, failure: await writes.run('maintenanceFailure', {}) } }
       }),
+    storedBytes: keys => calls.run(() => reads.run('storedBytes', { keys })),
+    compact: (key, options) => calls.run(() => compactCollection(hosts, key, options)),
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),

@@ -1,8 +1,7 @@
 import type { ScoredRecord, SearchConstraints, SpaceKey } from '../content.ts'
-import type { RecordSet } from '../record-set.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
-import { type ReadVectors, Segment } from '../scan/segment.ts'
+import { type ReadVectors, Segment, type SegmentQuery } from '../scan/segment.ts'
 import { requireSearchableSpace } from '../store-features.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
@@ -15,10 +14,11 @@ import {
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { deletionsAfter, lastDeletion } from './deletion-log.ts'
+import { readQuantizedVectors } from './quantized-vectors.ts'
 
 /**
- * Maximum bytes of vectors in memory, over all collections. If the exact vectors of a collection exceed it, only
- * quantized vectors are in memory; if these exceed it, too, each search reads all vectors from disk.
+ * Maximum bytes of vectors in memory, over all collections. Exact vectors that a search has read stay in memory if all
+ * vectors of the collection fit. If even the quantized vectors exceed the maximum, each search reads all vectors from disk.
  */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
 /** Estimated bytes that a row takes in addition to its integers: record, scale, norms, map entry and padding. */
@@ -40,8 +40,6 @@ interface StoredVector {
 /** In-memory vectors of one generation of a vector space, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
-  /** True if the segment contains the exact vectors. */
-  readonly isExact: boolean
   version: number
   lastRecord: number
   lastDeletion: number
@@ -70,15 +68,26 @@ export class VectorIndex {
    * @throws dimension_mismatch      the length of the vector is not the dimension of the space
    */
   nearest(key: SpaceKey, query: NearestQuery): ScoredRecord[] {
+    return this.nearestOfEach(key, [query])[0]!
+  }
+
+  /** Returns the results of {@link nearest} for several queries at one time. Throws an error if one of them fails. */
+  nearestOfEach(key: SpaceKey, queries: readonly NearestQuery[]): ScoredRecord[][] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
-      requireVectorDimension(collection, query.vector)
-      requireSearchableSpace(key, collection.generation, query.generation)
-      const allowed = this.#allowedRecords.allowed(collection, query)
-      if (allowed?.size === 0) return []
-      if (bytesOf(collection, 1) > this.#bytesMax) return this.#scan(collection, query, allowed)
-      const { segment } = this.#resident(collection)
-      return segment.nearest(query.vector, query.limit, allowed)
+      for (const { vector, generation } of queries) {
+        requireVectorDimension(collection, vector)
+        requireSearchableSpace(key, collection.generation, generation)
+      }
+      const searches = queries.map(query => ({
+        query: query.vector,
+        k: query.limit,
+        allowed: this.#allowedRecords.allowed(collection, query),
+      }))
+      if (searches.every(({ allowed }) => allowed?.size === 0)) return searches.map(() => [])
+      return bytesOf(collection, 1) > this.#bytesMax
+        ? searches.map(search => this.#scan(collection, search))
+        : this.#resident(collection).segment.nearestOfEach(searches)
     })
   }
 
@@ -87,36 +96,49 @@ export class VectorIndex {
     return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
   }
 
+  /** Returns the bytes of memory that the vectors of a collection take, over all its spaces. */
+  residentBytesOf(collection: number): number {
+    return this.#connection
+      .prepare<{ spaceId: number; generation: number }>(
+        'SELECT id AS spaceId, generation FROM vector_space WHERE collection = ?',
+      )
+      .all(collection)
+      .reduce((bytes, space) => bytes + (this.#residents.get(vectorTable(space))?.segment.bytes ?? 0), 0)
+  }
+
   #resident(collection: CollectionRow): ResidentVectors {
     const { spaceId, generation } = collection
     const name = vectorTable(collection)
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
     this.#residents.delete(vectorTable({ spaceId, generation: generation - 1 }))
-    if (resident?.isExact && !this.#fitsExact(collection)) resident = undefined
     if (resident && resident.version !== collection.version)
       resident = this.#applyLaterChanges(collection, resident)
-    resident ??= this.#load(collection)
+    resident ??= this.#load(collection, true) ?? this.#load(collection, false)!
+    resident.segment.cachesExact = this.#fitsExact(collection)
     this.#residents.set(name, resident)
     this.#evict()
     return resident
   }
 
-  #load(collection: CollectionRow): ResidentVectors {
+  /** Returns undefined if the stored quantized vectors are not those of the space, so that they must not be used. */
+  #load(collection: CollectionRow, usesQuantized: boolean): ResidentVectors | undefined {
     const { dimension, metric } = collection
-    const isExact = this.#fitsExact(collection)
-    const readVectors = isExact ? undefined : this.#vectorReader(collection)
-    const segment = new Segment(loadScanModule(), dimension, metric, readVectors)
+    const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))
     segment.reserve(collection.vectors)
     const resident = {
       segment,
-      isExact,
       version: 0,
       lastRecord: 0,
       lastDeletion: lastDeletion(this.#connection, collection.id),
     }
+    if (usesQuantized)
+      for (const { rows, through } of readQuantizedVectors(this.#connection, collection)) {
+        segment.appendQuantized(rows)
+        resident.lastRecord = through
+      }
     this.#append(collection, resident)
-    return resident
+    return usesQuantized && segment.size !== collection.vectors ? undefined : resident
   }
 
   /** Applies later changes; returns undefined if the deletion log does not go back far enough. */
@@ -173,14 +195,12 @@ export class VectorIndex {
       yield { record: row.record, vector: decodeVector(table, collection.dimension, row) }
   }
 
-  #scan(collection: CollectionRow, query: NearestQuery, allowed: RecordSet | undefined): ScoredRecord[] {
+  #scan(collection: CollectionRow, search: SegmentQuery): ScoredRecord[] {
     const { dimension, metric } = collection
     return scanBlocks(loadScanModule(), blocksOf(this.#rows(collection, 0), dimension), {
       dimension,
       metric,
-      query: query.vector,
-      k: query.limit,
-      allowed,
+      ...search,
     })
   }
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
 import { activePostingIndex, listPostingIndexes } from '../../../src/storage/sqlite/postings/index-rows.ts'
-import { planMerge } from '../../../src/storage/sqlite/postings/merge-plan.ts'
+import { planCompaction, planMerge } from '../../../src/storage/sqlite/postings/merge-plan.ts'
 import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merger.ts'
 import { liveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
 import { scratchPath } from '../scratch.ts'
@@ -143,6 +143,84 @@ test('does not fold an index that another process merges', () => {
   expect(search(stage)).toHaveLength(48)
 })
 
+/** Runs all steps of a compaction; returns the outcome of the last one. */
+function compact(stage: Stage, merger = stage.merger, now = 0) {
+  const { id, lastRecord } = activePostingIndex(stage.connection, index.collection)!
+  for (let range = { after: 0, through: lastRecord }; ; ) {
+    const { outcome, ...left } = stage.write(() => merger.compact(id, range, now))
+    if (outcome !== 'worked') return outcome
+    range = left
+  }
+}
+
+test('a compaction leaves one segment without deleted records, and no other rows', () => {
+  const stage = stageForTest()
+  addSegments(stage, 40)
+  stage.write(() => stage.writer.remove(index, [7, 8, 40]))
+  const before = search(stage)
+  expect(compact(stage)).toBe('done')
+  expect(segmentsOf(stage)).toMatchObject([{ slots: 37, deleted: 0 }])
+  expect(rowCounts(stage)).toMatchObject({ posting_segment: 1, posting_slots: 1, posting_deletions: 0 })
+  expect(search(stage)).toEqual(before)
+  expect(findPostingFaults(stage.connection)).toEqual([])
+  const { version } = activePostingIndex(stage.connection, index.collection)!
+  expect(compact(stage)).toBe('done')
+  expect(activePostingIndex(stage.connection, index.collection)!.version).toBe(version)
+})
+
+test('a compaction keeps the changes between its steps, and ends although they continue', () => {
+  const stage = stageForTest()
+  addSegments(stage, 20)
+  const { id, lastRecord } = activePostingIndex(stage.connection, index.collection)!
+  let range = { after: 0, through: lastRecord }
+  let record = lastRecord
+  for (let isDone = false; !isDone; ) {
+    const step = stage.write(() => stage.merger.compact(id, range, 0))
+    range = step
+    isDone = step.outcome === 'done'
+    stage.write(() => stage.writer.add(index, [recordOf(++record, 'apple')]))
+    if (record % 20 === 0) stage.write(() => stage.writer.remove(index, [record / 20]))
+  }
+  const removed = Array.from({ length: Math.floor(record / 20) }, (_, at) => at + 1).filter(n => n > 1)
+  expect(search(stage, 'apple', 100_000)).toHaveLength(record - removed.length)
+  expect(findPostingFaults(stage.connection)).toEqual([])
+})
+
+test('a compaction waits while another process merges the index', () => {
+  const stage = stageForTest()
+  addSegments(stage, 6)
+  const other = new PostingMerger(stage.connection, 'other')
+  stage.merge(2)
+  expect(compact(stage, other, LEASE_MS - 1)).toBe('waiting')
+  expect(compact(stage, other, LEASE_MS)).toBe('done')
+  expect(segmentsOf(stage)).toHaveLength(1)
+})
+
+test('a compaction merges as many records into a segment as fit', () => {
+  const sizes = [60_000, 5_000, 600, 300, 65_000, 100]
+  const segments = sizes.map((slots, at) => ({
+    id: at,
+    stamp: 0,
+    firstRecord: at * 100_000 + 1,
+    lastRecord: at * 100_000 + slots,
+    slots,
+    deleted: 0,
+    bytes: 0,
+  }))
+  const plans: number[][] = []
+  for (let after = 0; ; ) {
+    const plan = planCompaction(segments, { after, through: 500_000 })
+    if (!plan) break
+    plans.push(plan.map(({ slots }) => slots))
+    after = plan.at(-1)!.lastRecord
+  }
+  expect(plans).toEqual([
+    [60_000, 5_000],
+    [600, 300],
+  ])
+  expect(planCompaction([{ ...segments[4]!, deleted: 1 }], { after: 0, through: 500_000 })).toHaveLength(1)
+})
+
 test('an activated generation replaces the old one in one step, and the old rows are deleted', () => {
   const path = scratchPath()
   const stage = stageForTest(path)
@@ -192,6 +270,7 @@ test('keeps a million records in less than 50 segments, and rewrites each record
       lastRecord: record + slots - 1,
       slots,
       deleted: 0,
+      bytes: 0,
     }
     segments = [...segments, added]
     record += slots
@@ -216,7 +295,7 @@ test('leaves out segments that are larger than the limit of a fold', () => {
   const sizes = [60_000, 900, 900, 900, 300, 300, 300]
   const segments = sizes.map((slots, at) => {
     const record = at * 100_000
-    return { id: at, stamp: 0, firstRecord: record, lastRecord: record + slots, slots, deleted: 0 }
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record + slots, slots, deleted: 0, bytes: 0 }
   })
   expect(planMerge(segments, 2_048)!.map(({ slots }) => slots)).toEqual([900, 900])
   expect(planMerge(segments.slice(0, 1), 2_048)).toBeUndefined()
@@ -225,7 +304,7 @@ test('leaves out segments that are larger than the limit of a fold', () => {
 test('never merges segments whose records are more than 32 bits apart', () => {
   const segments = Array.from({ length: 8 }, (_, at) => {
     const record = at * 1_000_000_000
-    return { id: at, stamp: 0, firstRecord: record, lastRecord: record, slots: 1, deleted: 0 }
+    return { id: at, stamp: 0, firstRecord: record, lastRecord: record, slots: 1, deleted: 0, bytes: 0 }
   })
   const plan = planMerge(segments)!
   expect(plan.at(-1)!.lastRecord - plan[0]!.firstRecord).toBeLessThan(2 ** 32)

@@ -2,7 +2,7 @@ import { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
 import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merger.ts'
 import { PostingReader } from '../../../src/storage/sqlite/postings/posting-reader.ts'
 import { PostingWriter } from '../../../src/storage/sqlite/postings/posting-writer.ts'
-import { postingsSchema } from '../../../src/storage/sqlite/postings/schema.ts'
+import { postingsSchema, segmentBytesSchema } from '../../../src/storage/sqlite/postings/schema.ts'
 
 /** Ends a step after each write, so that the merges of small stores have several steps. */
 const STEP_BYTES_MAX = 1
@@ -57,7 +57,7 @@ export function openStage(path: string, owner = 'one'): Stage {
 /** Creates a store with an empty active index. */
 export function createStage(path = MEMORY): Stage {
   const stage = openStage(path)
-  stage.connection.database.exec(postingsSchema)
+  stage.connection.database.exec(postingsSchema + segmentBytesSchema)
   stage.write(() => {
     stage.writer.create(index, analysis)
     stage.writer.activate(index)

@@ -2,9 +2,11 @@ import { eighthMigration } from './eighth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
+import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
+import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
 
 /**
@@ -20,4 +22,6 @@ export const migrations: readonly string[] = [
   sixthMigration,
   seventhMigration,
   eighthMigration,
+  ninthMigration,
+  tenthMigration,
 ]

@@ -5,7 +5,7 @@ import type { PostingSegmentRow } from './segment-rows.ts'
 const MERGE_SEGMENTS_MIN = 6
 const MERGE_SEGMENTS_MAX = 32
 /** Share of deleted slots above which a segment is rewritten. */
-const DELETED_SHARE_MAX = 0.5
+const DELETED_SHARE_MAX = 0.2
 
 /**
  * Returns adjacent segments to merge into one; undefined if a merge would not help.
@@ -28,7 +28,10 @@ export function planMerge(
   for (const sizeMax of [...new Set(classes)].sort((a, b) => a - b)) {
     for (let start = 0; start < segments.length; start++) {
       if (classes[start]! > sizeMax) continue
-      const { end, isFull } = runFrom(segments, classes, { start, sizeMax, slotsMax })
+      const { end, isFull } = runFrom(segments, start, {
+        isIncluded: at => classes[at]! <= sizeMax && at - start < MERGE_SEGMENTS_MAX,
+        slotsMax,
+      })
       const run = segments.slice(start, end)
       if (run.length >= (isFull ? 2 : MERGE_SEGMENTS_MIN) && isBalanced(run)) return run
     }
@@ -36,15 +39,45 @@ export function planMerge(
   return undefined
 }
 
+/** Records of an index that a compaction has yet to handle. */
+export interface CompactionRange {
+  /** Last record that was handled. */
+  readonly after: number
+  /** Last record to handle. */
+  readonly through: number
+}
+
+/**
+ * Returns the next adjacent segments of a range that one segment with fewer slots in total, or in place of several, can
+ * replace; undefined if there are none.
+ *
+ * @param segments  live segments by ascending records
+ */
+export function planCompaction(
+  segments: readonly PostingSegmentRow[],
+  { after, through }: CompactionRange,
+  slotsMax = SEGMENT_SLOTS_MAX,
+): PostingSegmentRow[] | undefined {
+  const isIncluded = (at: number) => segments[at]!.firstRecord <= through
+  let start = segments.findIndex(({ firstRecord }) => firstRecord > after)
+  while (start >= 0 && start < segments.length && isIncluded(start)) {
+    const { end } = runFrom(segments, start, { isIncluded, slotsMax })
+    const run = segments.slice(start, end)
+    if (run.length > 1 || run[0]!.deleted > 0) return run
+    start = end
+  }
+  return undefined
+}
+
 /** Returns the end of a run, and whether the next segment would belong to it but does not fit. */
 function runFrom(
   segments: readonly PostingSegmentRow[],
-  classes: readonly number[],
-  { start, sizeMax, slotsMax }: { start: number; sizeMax: number; slotsMax: number },
+  start: number,
+  { isIncluded, slotsMax }: { isIncluded: (at: number) => boolean; slotsMax: number },
 ): { end: number; isFull: boolean } {
   let records = 0
   let end = start
-  while (end < segments.length && classes[end]! <= sizeMax && end - start < MERGE_SEGMENTS_MAX) {
+  while (end < segments.length && isIncluded(end)) {
     const segment = segments[end]!
     records += recordsOf(segment)
     const span = segment.lastRecord - segments[start]!.firstRecord

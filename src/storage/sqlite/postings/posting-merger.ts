@@ -1,5 +1,5 @@
 import type { SqliteConnection } from '../connection.ts'
-import { planMerge } from './merge-plan.ts'
+import { type CompactionRange, planCompaction, planMerge } from './merge-plan.ts'
 import { MERGE_STEP_BYTES, SegmentMerge } from './segment-merge.ts'
 import { liveSegments } from './segment-rows.ts'
 
@@ -10,6 +10,13 @@ const BLOCKS_DELETED_AT_ONCE = 64
 const FOLD_SEGMENTS_MIN = 48
 /** Maximum number of records of a fold, which runs in one transaction. */
 const FOLD_SLOTS_MAX = 2_048
+
+/** Result of a step of a compaction, and the range that is left. */
+export interface CompactionStep extends CompactionRange {
+  readonly outcome: 'worked' | 'waiting' | 'done'
+  /** Bytes that the step wrote. */
+  readonly writtenBytes: number
+}
 
 /**
  * Merges segments, and deletes those that were merged or dropped, over all collections.
@@ -40,13 +47,37 @@ export class PostingMerger {
    * @returns false if there is nothing to do
    */
   step(now: number): boolean {
+    return this.#continue(now) || this.#deleteDropped() || this.#begin(now)
+  }
+
+  /**
+   * Like {@link step}, but merges all segments of one index in a range of records into as few as possible, without deleted
+   * records. Also continues work on other indexes.
+   *
+   * @returns the range that is left, and whether the step worked, has to wait for another process, or found no work
+   */
+  compact(index: number, range: CompactionRange, now: number): CompactionStep {
+    const merge = this.#merge
+    const bytesBefore = merge?.writtenBytes ?? 0
+    if (this.#continue(now) || this.#deleteDropped())
+      return { ...range, outcome: 'worked', writtenBytes: (merge?.writtenBytes ?? 0) - bytesBefore }
+    const plan = planCompaction(liveSegments(this.#connection, index), range)
+    if (!plan) {
+      this.#releaseLease(index)
+      return { ...range, outcome: 'done', writtenBytes: 0 }
+    }
+    if (!this.#takeLease(index, now)) return { ...range, outcome: 'waiting', writtenBytes: 0 }
+    this.#merge = new SegmentMerge(this.#connection, index, plan, this.#stepBytesMax)
+    return { ...range, after: plan.at(-1)!.lastRecord, outcome: 'worked', writtenBytes: 0 }
+  }
+
+  /** Continues the current merge; returns false if no merge is running. */
+  #continue(now: number): boolean {
     const merge = this.#merge
     this.#merge = undefined
-    if (merge) {
-      if (this.#holdsLease(merge.index, now) && merge.step()) this.#merge = merge
-      return true
-    }
-    return this.#deleteDropped() || this.#begin(now)
+    if (!merge) return false
+    if (this.#holdsLease(merge.index, now) && merge.step()) this.#merge = merge
+    return true
   }
 
   /**

@@ -70,6 +70,11 @@ CREATE TABLE posting_block (
 ) STRICT;
 `
 
+/** Adds the bytes of the blocks of a segment, which a merge sets with its last block. */
+export const segmentBytesSchema = `
+ALTER TABLE posting_segment ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+`
+
 /** Maximum number of slots in a segment. A slot number takes 16 bits in memory. */
 export const SEGMENT_SLOTS_MAX = 65_536
 /** Maximum difference between the record numbers of a segment. */

@@ -42,7 +42,8 @@ export function insertSegment(
     segment,
     Uint32Array.from(records, ({ visibilityClass }) => visibilityClass),
   )
-  insertBlocks(connection, segment, collectPostings(records))
+  const bytes = insertBlocks(connection, segment, collectPostings(records))
+  connection.prepare('UPDATE posting_segment SET bytes = ? WHERE id = ?').run(bytes, segment)
 }
 
 /** Number of words in title and text of a record. */
@@ -83,7 +84,12 @@ function appendCounts(
   } else list.push(slot, textCount, titleCount)
 }
 
-function insertBlocks(connection: SqliteConnection, segment: number, lists: Map<string, FlatPostings>): void {
+/** Returns the number of bytes that the blocks take. */
+function insertBlocks(
+  connection: SqliteConnection,
+  segment: number,
+  lists: Map<string, FlatPostings>,
+): number {
   const packer = new BlockPacker(connection, segment)
   const postings = new ByteWriter()
   for (const term of [...lists.keys()].sort()) {
@@ -99,4 +105,5 @@ function insertBlocks(connection: SqliteConnection, segment: number, lists: Map<
     packer.add(term, list.length / 3, postings)
   }
   packer.flush()
+  return packer.storedBytes
 }

@@ -45,6 +45,8 @@ export class SegmentMerge {
   readonly #steps: Iterator<void, void, undefined>
   readonly #stepBytesMax: number
   #progress = 0
+  /** Bytes of the blocks written so far. */
+  writtenBytes = 0
   /** Bytes written since the last step began. */
   #stepBytes = 0
 
@@ -144,7 +146,6 @@ export class SegmentMerge {
     const slotsOf = new Map(this.#sources.map(({ segment, slots }) => [segment.id, slots]))
     const packer = new BlockPacker(this.#connection, this.segment)
     const postings = new ByteWriter()
-    let storedBytes = 0
     for (const { term, parts } of mergeTerms(cursors)) {
       postings.clear()
       let count = 0
@@ -162,12 +163,16 @@ export class SegmentMerge {
         }
       }
       if (count > 0) packer.add(term, count, postings)
-      const added = packer.storedBytes - storedBytes
+      const added = packer.storedBytes - this.writtenBytes
       if (added === 0) continue
-      storedBytes = packer.storedBytes
+      this.writtenBytes = packer.storedBytes
       if (this.#isStepFull(added)) yield
     }
     packer.flush()
+    this.writtenBytes = packer.storedBytes
+    this.#connection
+      .prepare('UPDATE posting_segment SET bytes = ? WHERE id = ?')
+      .run(this.writtenBytes, this.segment)
   }
 
   /** Makes the new segment live, with the deletions and changes of classes since the merge began. */

@@ -12,6 +12,8 @@ export interface PostingSegmentRow {
   readonly lastRecord: number
   readonly slots: number
   readonly deleted: number
+  /** Bytes of the blocks. */
+  readonly bytes: number
 }
 
 /** Data of slots that never change. */
@@ -22,7 +24,7 @@ export interface SlotTable {
   readonly lengths: Uint32Array
 }
 
-const columns = 'id, stamp, first_record AS firstRecord, last_record AS lastRecord, slots, deleted'
+const columns = 'id, stamp, first_record AS firstRecord, last_record AS lastRecord, slots, deleted, bytes'
 
 /** Returns the segments that searches read, by ascending records. */
 export function liveSegments(connection: SqliteConnection, index: number): PostingSegmentRow[] {

@@ -20,7 +20,7 @@ export class BlockPacker {
   readonly #segment: number
   readonly #block = new ByteWriter()
   #first: string | undefined
-  /** Bytes stored so far. */
+  /** Bytes of the blocks and first terms stored so far. */
   storedBytes = 0
 
   constructor(connection: SqliteConnection, segment: number) {
@@ -44,7 +44,7 @@ export class BlockPacker {
     this.#connection
       .prepare('INSERT INTO posting_block (segment, first_term, data) VALUES (?, ?, ?)')
       .run(this.#segment, Buffer.from(this.#first, 'latin1'), this.#block.bytes)
-    this.storedBytes += this.#block.length
+    this.storedBytes += this.#block.length + this.#first.length
     this.#block.clear()
     this.#first = undefined
   }

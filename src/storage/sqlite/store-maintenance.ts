@@ -1,18 +1,27 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { LexicalIndexState } from '../content.ts'
+import type { CollectionKey, LexicalIndexState } from '../content.ts'
+import { requireCollection } from './collections.ts'
 import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError } from './faults.ts'
 import type { PostingBackfill } from './posting-backfill.ts'
-import { PostingMerger } from './postings/posting-merger.ts'
+import { activePostingIndex } from './postings/index-rows.ts'
+import type { CompactionRange } from './postings/merge-plan.ts'
+import { type CompactionStep, PostingMerger } from './postings/posting-merger.ts'
+import { hasQuantizationWork, type VectorQuantization } from './vector-quantization.ts'
 
 /** Pause after a write before its segments are merged, so that many small writes cause one look for work. */
 const QUIET_MS = 250
 
+/** Returns true if there is background work. */
+export function hasMaintenanceWork(connection: SqliteConnection): boolean {
+  return hasPostingWork(connection) || hasQuantizationWork(connection)
+}
+
 /** Returns true if posting indexes must be filled, or segments merged or deleted. */
-export function hasPostingWork(connection: SqliteConnection): boolean {
+function hasPostingWork(connection: SqliteConnection): boolean {
   const { due } = connection
     .prepare<{ due: 0 | 1 }>(
       `SELECT EXISTS (SELECT 1 FROM collection WHERE reindex = 1)
@@ -23,11 +32,14 @@ export function hasPostingWork(connection: SqliteConnection): boolean {
   return due === 1
 }
 
-/** Fills and merges posting indexes in the background, in short transactions between other writes. */
-export class PostingMaintenance {
+/**
+ * Fills and merges posting indexes, then quantizes vectors, in the background, in short transactions between other writes.
+ */
+export class StoreMaintenance {
   readonly #connection: SqliteConnection
   readonly #queue: CommitQueue
   readonly #backfill: PostingBackfill
+  readonly #quantization: VectorQuantization
   readonly #clock: Clock
   readonly #merger: PostingMerger
   #failure: LexicalIndexState['failure'] = null
@@ -39,11 +51,13 @@ export class PostingMaintenance {
     connection: SqliteConnection,
     queue: CommitQueue,
     backfill: PostingBackfill,
+    quantization: VectorQuantization,
     clock: Clock = systemClock,
   ) {
     this.#connection = connection
     this.#queue = queue
     this.#backfill = backfill
+    this.#quantization = quantization
     this.#clock = clock
     this.#merger = new PostingMerger(connection, newId())
   }
@@ -68,6 +82,23 @@ export class PostingMaintenance {
     })
   }
 
+  /**
+   * Does a step of a compaction of a collection, see {@link PostingMerger.compact}.
+   *
+   * @param range  what the previous step left; undefined for the first step
+   * @throws collection_unavailable  there is no such collection
+   */
+  compact(key: CollectionKey, range: CompactionRange | undefined): Promise<CompactionStep> {
+    const run = () => {
+      const collection = requireCollection(this.#connection, key)
+      const index = activePostingIndex(this.#connection, collection.id)
+      if (!index) return { after: 0, through: 0, outcome: 'done' as const, writtenBytes: 0 }
+      const left = range ?? { after: 0, through: index.lastRecord }
+      return this.#merger.compact(index.id, left, this.#clock.now())
+    }
+    return this.#queue.run({ run, shouldCommit: () => true })
+  }
+
   /** Ends after the current step. */
   async close(): Promise<void> {
     this.#isStarted = false
@@ -84,11 +115,8 @@ export class PostingMaintenance {
   /** Works until nothing is left. After a failure, such as a full disk, the next write tries again. */
   async #run(): Promise<void> {
     try {
-      while (this.#isStarted && hasPostingWork(this.#connection)) {
-        const hasWorked = await this.#step()
-        this.#failure = null
-        if (!hasWorked) return
-      }
+      while (this.#isStarted && (await this.#step())) this.#failure = null
+      this.#failure = null
     } catch (error) {
       // Searches and writes do not depend on this work, so only the statistics report its failure.
       const fault = convertStoreError(error)
@@ -97,9 +125,15 @@ export class PostingMaintenance {
     }
   }
 
+  /** Returns false if nothing is left to do. */
   async #step(): Promise<boolean> {
+    if (!hasPostingWork(this.#connection)) return this.#quantization.step()
     const isFilling = await this.#backfill.step()
     if (isFilling || !this.#isStarted) return true
-    return this.#queue.run({ run: () => this.#merger.step(this.#clock.now()), shouldCommit: () => true })
+    const hasMerged = await this.#queue.run({
+      run: () => this.#merger.step(this.#clock.now()),
+      shouldCommit: () => true,
+    })
+    return hasMerged || this.#quantization.step()
   }
 }

@@ -1,0 +1,93 @@
+import type { Caller } from '../access/caller.ts'
+import { runUntilCallerDisconnects } from '../access/run-until-caller-disconnects.ts'
+import { pause } from '../base/pause.ts'
+import { operator } from '../contract/access.ts'
+import type { CompactionProgress, KnowledgeBaseCompaction } from '../contract/knowledge.ts'
+import type { ServerEvent } from '../contract/route.ts'
+import type { CompactedSize } from '../storage/content.ts'
+import type { FailureReporter } from './ingest-lines.ts'
+import { type KnowledgeBases, requireFullVisibility } from './knowledge-bases.ts'
+
+/** Time in milliseconds between events. */
+const PROGRESS_MS = 100
+
+interface BaseAddress {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+}
+
+/** Compacts a knowledge base until the signal fires. */
+type Compaction = (
+  signal: AbortSignal,
+  onProgress?: (progress: CompactionProgress) => void,
+) => Promise<KnowledgeBaseCompaction>
+
+/** Removes what deleted chunks left in knowledge bases, while a client waits. */
+export class Compactor {
+  readonly #bases: KnowledgeBases
+  readonly #reportFailure: FailureReporter
+
+  constructor(bases: KnowledgeBases, reportFailure: FailureReporter) {
+    this.#bases = bases
+    this.#reportFailure = reportFailure
+  }
+
+  /**
+   * Compacts a knowledge base.
+   *
+   * @throws knowledge_base_not_found, collection_unavailable
+   * @throws forbidden  the caller may see only some rows, which the sizes would reveal
+   */
+  async run(address: BaseAddress, caller: Caller): Promise<KnowledgeBaseCompaction> {
+    const compact = await this.#prepare(address, caller)
+    return runUntilCallerDisconnects(caller, compact)
+  }
+
+  /** Like {@link run}, but returns events. An error that occurs later is the last event. */
+  async stream(address: BaseAddress, caller: Caller): Promise<AsyncIterable<ServerEvent>> {
+    return this.#events(await this.#prepare(address, caller), caller)
+  }
+
+  async #prepare(address: BaseAddress, caller: Caller): Promise<Compaction> {
+    const { workspaceId, knowledgeBaseId } = address
+    const { base, store, key } = await this.#bases.openContext(workspaceId, knowledgeBaseId)
+    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(base))
+    // The file has the content of all workspaces.
+    const canSeeFile = await caller.can(operator)
+    const visible = (size: CompactedSize) => ({ ...size, file: canSeeFile ? size.file : null })
+    return (signal, onProgress = () => {}) =>
+      this.#bases.withDeletionCheck(base, async () => {
+        const compaction = await store.compact?.(key, { signal, onProgress })
+        const { before, after } = compaction ?? { before: nothing, after: nothing }
+        return { workspaceId, knowledgeBaseId, before: visible(before), after: visible(after) }
+      })
+  }
+
+  async *#events(compact: Compaction, { requestId }: Caller): AsyncGenerator<ServerEvent, void, undefined> {
+    const cancel = new AbortController()
+    let progress: CompactionProgress | undefined
+    let last: Omit<ServerEvent, 'id'> | undefined
+    const ended = compact(cancel.signal, latest => {
+      progress = latest
+    }).then(
+      data => {
+        last = { event: 'done', data }
+      },
+      (error: unknown) => {
+        const { code, message } = this.#reportFailure(error, requestId).envelope.error
+        last = { event: 'error', data: { code, message } }
+      },
+    )
+    try {
+      while (!last) {
+        await Promise.race([ended, pause(PROGRESS_MS, cancel.signal)])
+        if (!last && progress) yield { id: '', event: 'progress', data: progress }
+      }
+      yield { id: '', ...last }
+    } finally {
+      cancel.abort()
+    }
+  }
+}
+
+const nothing: CompactedSize = { index: null, file: null }
