@@ -40,10 +40,7 @@ export class Publication {
     await rewriter.publishDirectRecords(context, signal)
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     for await (const slice of pager.slices(tables.documents, list))
-      for (const { row } of slice) {
-        signal.throwIfAborted()
-        await this.#publishDocument(row, signal)
-      }
+      for (const { row } of slice) await this.#publishDocument(row, signal)
   }
 
   /** Changes the chunks before the document. Repeats both if the document changed in the meantime. */
@@ -51,13 +48,14 @@ export class Publication {
     const { rows, rewriter, clock } = this.parts
     const key = [listed.workspaceId, listed.knowledgeBaseId, listed.documentId]
     for (;;) {
+      signal.throwIfAborted()
       const stored = await rows.get(tables.documents, key)
       if (!stored) return
       const { row, version } = stored
       const published =
         row.visibleTo === null ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) } : row
-      const isRewritten = await rewriter.rewriteChunks(published, signal)
-      if (!isRewritten) return
+      const isRewritten = await rewriter.rewriteChunks({ row: published, version }, signal)
+      if (!isRewritten) continue
       if (published === row) return
       const outcome = await rows.atomic([{ op: 'replace', table: tables.documents, row: published, version }])
       if (outcome.ok) return
