@@ -34,6 +34,8 @@ export interface RowAccess {
   readonly actor: Actor
   /** ID of the principal that owns what the caller adds; null if row-level access is off, or the caller has none. */
   readonly ownerId: string | null
+  /** @throws policy_principal_required  row-level access is on, and the caller is no principal */
+  requirePrincipal(): void
   /**
    * Returns the rows of a knowledge base that the caller may see.
    *
@@ -114,24 +116,27 @@ export function actorOf({ subject }: AuthContext, viewAs: string | null): Actor 
   return { kind: 'principal', principalId: subject?.principalId ?? null }
 }
 
-type Visibilities = Pick<RowAccess, 'visibility' | 'changeable' | 'visibleOrNone'>
+type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>
 
 function sameFor(visibility: RowAccess['visibility']): Visibilities {
-  return { visibility, changeable: visibility, visibleOrNone: visibility }
+  return { requirePrincipal() {}, visibility, changeable: visibility, visibleOrNone: visibility }
 }
 
 function unrestricted(access: Omit<RowAccess, keyof Visibilities>): RowAccess {
   return { ...access, ...sameFor(fullVisibility) }
 }
 
+function throwPrincipalRequired(): never {
+  throw new WbError(
+    'policy_principal_required',
+    'row-level access is on in this workspace, and the request has no principal',
+    { hint: 'Sign in, or use an API key of the workspace.' },
+  )
+}
+
 const withoutPrincipal: Visibilities = {
-  visibility() {
-    throw new WbError(
-      'policy_principal_required',
-      'row-level access is on in this workspace, and the request has no principal',
-      { hint: 'Sign in, or use an API key of the workspace.' },
-    )
-  },
+  requirePrincipal: throwPrincipalRequired,
+  visibility: throwPrincipalRequired,
   changeable() {
     throw policyDenied()
   },

@@ -22,15 +22,16 @@ export async function withVisiblePassages(
   caller: Pick<Caller, 'rowAccess'>,
 ): Promise<Message> {
   const { workspaceId, metadata } = message
-  const { context_chunks: chunksText, citations: citationsText } = metadata
-  if (chunksText === undefined && citationsText === undefined) return message
-  if (!(await caller.rowAccess(workspaceId)).isEnabled) return message
+  const { context_document_ids: chunkIds, context_chunks: chunksText, citations: citationsText } = metadata
+  if ([chunkIds, chunksText, citationsText].every(text => text === undefined)) return message
+  const access = await caller.rowAccess(workspaceId)
+  if (!access.isEnabled) return message
   const decisions = new Map<string, Promise<boolean>>()
   const isVisible = (knowledgeBaseId: string | null, documentId: string | null) => {
     if (knowledgeBaseId === null) return Promise.resolve(true)
     const key = JSON.stringify([knowledgeBaseId, documentId])
     const reference: PassageReference = { workspaceId, knowledgeBaseId, documentId }
-    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, caller)
+    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, access)
     decisions.set(key, decision)
     return decision
   }
@@ -45,7 +46,7 @@ export async function withVisiblePassages(
     ...message,
     metadata: {
       ...metadata,
-      ...(metadata.context_document_ids !== undefined && {
+      ...(chunkIds !== undefined && {
         context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
       }),
       ...(chunksText !== undefined && { context_chunks: JSON.stringify(chunks) }),
