@@ -111,6 +111,26 @@ describe('a principal sees only its documents', () => {
     expect([removal.status, codeOf(removal)]).toEqual([403, 'policy_denied'])
   })
 
+  test('in the counts of the knowledge base', async () => {
+    const { base, as, anonymous } = await openRestricted()
+    const chunksFor = async (principal: string) =>
+      ((await as(principal)(`GET ${base}`)).body.embedder as Row).chunks
+    expect([await chunksFor('alice'), await chunksFor('root')]).toEqual([2, 4])
+    expect(codeOf(await as('alice')(`GET ${base}/stats`))).toBe('forbidden')
+    expect((await as('root')(`GET ${base}/stats`)).body.documents).toBe(4)
+    expect(codeOf(await anonymous(`GET ${base}/stats`))).toBe('policy_principal_required')
+  })
+
+  test('in the outcome of an upload', async () => {
+    const { base, as } = await openRestricted()
+    const form = new FormData()
+    const text = 'The turbine report of bob mentions the zeppelinbob contract.'
+    form.append('file', new File([text], 'bob.md'))
+    form.append('ownerPrincipalId', 'bob')
+    expect((await as('alice')(`POST ${base}/ingest/file`, form)).status).toBe(201)
+    expect((await as('root')(`GET ${base}/documents`)).body.items).toHaveLength(5)
+  })
+
   test('scores are the same whether a hidden document exists or not', async () => {
     const { base, as, ids } = await openRestricted()
     const search = async () =>
@@ -268,6 +288,28 @@ describe('a policy of a knowledge base', () => {
     expect(namesOf(itemsOf(await as('alice')(`GET ${base}/documents`)))).toEqual(['bob'])
     await wb.send(`PATCH ${base}`, { policyEnabled: false })
     expect(namesOf(itemsOf(await as('alice')(`GET ${base}/documents`)))).toEqual(['public', 'alice'])
+  })
+})
+
+describe('the header x-view-as-principal', () => {
+  test('is ignored unless the key has the scope manage:access', async () => {
+    const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
+    const made = await wb.sendAsOperator(`POST ${collection}`, {
+      name: 'w',
+      kind: 'local',
+      rlacEnabled: true,
+    })
+    const workspace = `${collection}/${made.body.workspaceId}`
+    const created = await wb.sendAsOperator(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
+    const documents = `${workspace}/knowledge-bases/${created.body.knowledgeBaseId}/documents`
+    await wb.sendAsOperator(`POST ${documents}`, { sourceFilename: 'bob.md', visibleTo: ['bob'] })
+    const seenAsBob = async (scopes: readonly string[]) => {
+      const { body } = await wb.sendAsOperator(`POST ${workspace}/api-keys`, { label: 'key', scopes })
+      const headers = { authorization: `Bearer ${body.plaintext}`, 'x-view-as-principal': 'bob' }
+      return itemsOf(await wb.send(`GET ${documents}`, undefined, headers)).length
+    }
+    expect(await seenAsBob(['read', 'write'])).toBe(0)
+    expect(await seenAsBob(['read', 'manage:access'])).toBe(1)
   })
 })
 
