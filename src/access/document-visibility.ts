@@ -4,7 +4,7 @@ import { documentMatcher } from './policy/document-fields.ts'
 import type { RowAccess } from './row-access.ts'
 
 /** The document that something refers to; null for a passage or a job without a document. */
-interface DocumentReference {
+export interface DocumentReference {
   readonly workspaceId: string
   readonly knowledgeBaseId: string | null
   readonly documentId: string | null

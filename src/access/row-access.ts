@@ -42,12 +42,6 @@ export interface RowAccess {
    * @throws policy_principal_required  row-level access is on, and the caller is no principal
    */
   visibility(base: PolicyFields): Visibility
-  /**
-   * Returns the rows of a knowledge base that the caller may change: those that it may see.
-   *
-   * @throws policy_denied  row-level access is on, and the caller is no principal
-   */
-  changeable(base: PolicyFields): Visibility
   /** Like {@link visibility}, but a caller that is no principal may see no rows. */
   visibleOrNone(base: PolicyFields): Visibility
 }
@@ -119,7 +113,7 @@ export function actorOf({ subject }: AuthContext, viewAs: string | null): Actor 
 type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>
 
 function sameFor(visibility: RowAccess['visibility']): Visibilities {
-  return { requirePrincipal() {}, visibility, changeable: visibility, visibleOrNone: visibility }
+  return { requirePrincipal() {}, visibility, visibleOrNone: visibility }
 }
 
 function unrestricted(access: Omit<RowAccess, keyof Visibilities>): RowAccess {
@@ -137,9 +131,6 @@ function throwPrincipalRequired(): never {
 const withoutPrincipal: Visibilities = {
   requirePrincipal: throwPrincipalRequired,
   visibility: throwPrincipalRequired,
-  changeable() {
-    throw policyDenied()
-  },
   visibleOrNone: () => toVisibility({ kind: 'or', parts: [] }),
 }
 

@@ -1,13 +1,7 @@
 import type { Caller } from '../access/caller.ts'
-import { isDocumentVisible } from '../access/document-visibility.ts'
+import { type DocumentReference, isDocumentVisible } from '../access/document-visibility.ts'
 import type { Message } from '../contract/conversations.ts'
 import type { RowStore } from '../storage/rows.ts'
-
-/** A stored reference to a passage. */
-type PassageReference = Pick<Message, 'workspaceId'> & {
-  readonly knowledgeBaseId: string | null
-  readonly documentId: string | null
-}
 
 type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
 
@@ -30,7 +24,7 @@ export async function withVisiblePassages(
   const isVisible = (knowledgeBaseId: string | null, documentId: string | null) => {
     if (knowledgeBaseId === null) return Promise.resolve(true)
     const key = JSON.stringify([knowledgeBaseId, documentId])
-    const reference: PassageReference = { workspaceId, knowledgeBaseId, documentId }
+    const reference = { workspaceId, knowledgeBaseId, documentId }
     const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, access)
     decisions.set(key, decision)
     return decision
@@ -39,7 +33,7 @@ export async function withVisiblePassages(
     isVisible(base, document),
   )
   const citations = await keepIf(
-    parseList<Omit<PassageReference, 'workspaceId'>>(citationsText),
+    parseList<Omit<DocumentReference, 'workspaceId'>>(citationsText),
     ({ knowledgeBaseId, documentId }) => isVisible(knowledgeBaseId, documentId),
   )
   return {

@@ -268,8 +268,8 @@ export class Documents {
   }
 
   /**
-   * Returns a document that a caller may change. For a caller who may not see all documents, the error does not tell if a
-   * document exists.
+   * Returns a document that a caller may change: one that it may see. For a caller who may not see all documents, the
+   * error does not tell if a document exists.
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
    */
@@ -278,7 +278,7 @@ export class Documents {
     caller: ContentCaller,
   ): Promise<Stored<DocumentRow>> {
     const base = await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    const visibility = (await caller.rowAccess(documentKey.workspaceId)).changeable(base)
+    const visibility = (await caller.rowAccess(documentKey.workspaceId)).visibleOrNone(base)
     if (!visibility.filter) return this.requireStored(documentKey)
     const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
     if (!stored || !documentMatcher(visibility)(stored.row)) throw policyDenied()

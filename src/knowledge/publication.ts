@@ -3,6 +3,7 @@ import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
@@ -46,10 +47,9 @@ export class Publication {
   /** Changes the chunks before the document. Repeats both if the document changed in the meantime. */
   async #publishDocument(listed: DocumentRow, signal: AbortSignal): Promise<void> {
     const { rows, rewriter, clock } = this.parts
-    const key = [listed.workspaceId, listed.knowledgeBaseId, listed.documentId]
     for (;;) {
       signal.throwIfAborted()
-      const stored = await rows.get(tables.documents, key)
+      const stored = await rows.get(tables.documents, keyOf(listed))
       if (!stored) return
       const { row, version } = stored
       const published =

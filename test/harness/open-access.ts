@@ -7,6 +7,5 @@ export const openAccess: AccessOf = async actor => ({
   ownerId: null,
   requirePrincipal() {},
   visibility: fullVisibility,
-  changeable: fullVisibility,
   visibleOrNone: fullVisibility,
 })
