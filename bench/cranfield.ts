@@ -6,18 +6,13 @@
 import { parseArgs } from 'node:util'
 import { relevantHits } from '../src/agents/chat/relevance.ts'
 import { cranfield, qualityAt10, readEntries, readGrades } from '../test/harness/beir.ts'
-import { call, remove, type Server, startServer } from './server.ts'
+import { call, createBase, remove, type Server, startServer, untilFitted } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 
 interface Hit {
   score: number
   coverage?: number
   payload: { documentId: string }
-}
-interface Embedder {
-  state: string
-  fittedChunks: number
-  chunks: number
 }
 
 /** Chunk size that no abstract exceeds. */
@@ -48,16 +43,6 @@ async function ingest(server: Server, base: string): Promise<Map<string, string>
     if (document) sourceIds.set(document.documentId, document.sourceDocId)
   }
   return sourceIds
-}
-
-/** Waits until the API reports that everything is fitted. */
-async function untilReady(server: Server, base: string): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const { embedder } = await call<{ embedder: Embedder }>(server, 'GET', base)
-    if (embedder.state === 'ready' && embedder.fittedChunks === embedder.chunks) return
-    await new Promise(resolve => setTimeout(resolve, 100))
-  }
-  throw new Error('the embedder did not become ready within a minute')
 }
 
 async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {
@@ -93,16 +78,9 @@ const modes: Record<string, object> = {
 
 const server = await startServer()
 try {
-  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
-    name: 'bench',
-  })
-  const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
-  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, {
-    name: 'cranfield',
-  })
-  const base = `${bases}/${knowledgeBaseId}`
+  const base = await createBase(server)
   const sourceIds = await ingest(server, base)
-  await untilReady(server, base)
+  await untilFitted(server, base, 60)
   const rows: string[][] = []
   for (const [name, mode] of Object.entries(modes))
     rows.push([name, ...(await score(server, base, sourceIds, mode))])

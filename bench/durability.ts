@@ -12,6 +12,7 @@ import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import Database from '../src/storage/sqlite/driver.ts'
 import { findPostingFaults, indexedRecords } from '../src/storage/sqlite/postings/check-postings.ts'
 import { activePostingIndex } from '../src/storage/sqlite/postings/index-rows.ts'
+import { randomNumbers } from './random-numbers.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({
@@ -23,21 +24,6 @@ const documentsMax = 20_000
 const lastDocuments = 400
 /** Maximum time between the first acknowledgement and the kill. */
 const killWithinMs = 500
-
-/**
- * Returns a generator of numbers from 0 to 1, the same for the same seed.
- *
- * @see mulberry32
- */
-function random(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 interface Outcome {
   status: number
@@ -156,7 +142,7 @@ function endLease(dataDir: string): void {
 }
 
 const dataDir = temporaryFolder()
-const next = random(Number(values.seed))
+const next = randomNumbers(Number(values.seed))
 let server = await startServer(dataDir)
 const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
   name: 'bench',

@@ -1,44 +1,53 @@
 /**
- * Measures lexical search over HTTP: time from the request to the complete response, for one client at a time. The text is
- * random, with word frequencies of Zipf's law, and its vectors are not compared.
+ * Measures lexical or hybrid search over HTTP: time from the request to the complete response, for one client at a time, and
+ * CPU time of the server. The text is random, with word frequencies of Zipf's law.
  *
- * npm run bench:lexical -- [--chunks 50000] [--queries 500]
+ * npm run bench:lexical -- [--hybrid] [--chunks 50000] [--queries 500]
+ *
+ * With `--hybrid`, the knowledge base uses the built-in embedder, which is fitted before the searches. Otherwise, vectors
+ * are not compared.
  */
 import { parseArgs } from 'node:util'
+import { cpuMilliseconds, residentMegabytes } from './process-usage.ts'
 import { drawChunk, drawQuery, type RandomChunk, wordOf } from './random-chunks.ts'
-import { call, remove, startServer, unlimited } from './server.ts'
+import { call, createBase, remove, startServer, unlimited, untilFitted } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const { values } = parseArgs({
-  options: { chunks: { type: 'string', default: '50000' }, queries: { type: 'string', default: '500' } },
+  options: {
+    hybrid: { type: 'boolean', default: false },
+    chunks: { type: 'string', default: '50000' },
+    queries: { type: 'string', default: '500' },
+  },
 })
 const chunkCount = Number(values.chunks)
 const queryCount = Number(values.queries)
 const recordsPerRequest = 500
 /** Time for merges after the last write. */
 const quietMs = 10_000
+const fitSeconds = 3_600
+
+/** Searches by name, with the fields of their requests. */
+const searches: Readonly<Record<string, object>> = values.hybrid
+  ? {
+      'hybrid, first pass': {},
+      'hybrid, second pass': {},
+      'hybrid, filter of 1 %': { filter: { share: 7 } },
+      vector: { hybrid: false },
+      lexical: { lexicalWeight: 1 },
+    }
+  : {
+      'first pass': { lexicalWeight: 1 },
+      'second pass': { lexicalWeight: 1 },
+      'filter of 1 %': { lexicalWeight: 1, filter: { share: 7 } },
+      'unfinished last word': { lexicalWeight: 1, prefix: true },
+    }
 
 const textOf = (ranks: readonly number[]) => ranks.map(wordOf).join(' ')
 
 const server = await startServer(undefined, { config: unlimited })
 try {
-  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
-    name: 'bench',
-  })
-  const workspace = `/api/v1/workspaces/${workspaceId}`
-  const { embeddingServiceId } = await call<{ embeddingServiceId: string }>(
-    server,
-    'POST',
-    `${workspace}/embedding-services`,
-    { name: 'mock', provider: 'mock', modelName: 'mock-embedder', embeddingDimension: 3 },
-  )
-  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
-    server,
-    'POST',
-    `${workspace}/knowledge-bases`,
-    { name: 'bench', embeddingServiceId },
-  )
-  const base = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+  const base = await createBase(server, values.hybrid ? undefined : 3)
   const asked: RandomChunk[] = []
   const started = performance.now()
   for (let first = 0; first < chunkCount; first += recordsPerRequest) {
@@ -53,25 +62,31 @@ try {
     await call(server, 'POST', `${base}/records`, { records })
   }
   const seconds = (performance.now() - started) / 1_000
-  console.log(`${chunkCount} chunks, ${Math.round(chunkCount / seconds)} chunks/s with their vectors\n`)
+  console.log(`${chunkCount} chunks, ${Math.round(chunkCount / seconds)} chunks/s with their vectors`)
+  if (values.hybrid) {
+    await untilFitted(server, base, fitSeconds)
+    const fitted = (performance.now() - started) / 1_000 - seconds
+    console.log(`fitted ${fitted.toFixed(0)} s after the last write`)
+  }
   await new Promise(resolve => setTimeout(resolve, quietMs))
   const queries = asked.slice(0, queryCount).map(chunk => drawQuery(chunk).join(' '))
   const rows: string[][] = []
-  for (const [name, fields] of Object.entries({
-    'first pass': {},
-    'second pass': {},
-    'filter of 1 %': { filter: { share: 7 } },
-    'unfinished last word': { prefix: true },
-  })) {
+  for (const [name, fields] of Object.entries(searches)) {
     const times: number[] = []
+    const cpu = cpuMilliseconds(server.pid)
     for (const text of queries) {
       const begun = performance.now()
-      await call(server, 'POST', `${base}/search`, { text, lexicalWeight: 1, ...fields })
+      await call(server, 'POST', `${base}/search`, { text, ...fields })
       times.push(performance.now() - begun)
     }
-    rows.push([name, ...[0.5, 0.95, 0.99].map(share => quantile(times, share).toFixed(1))])
+    rows.push([
+      name,
+      ...[0.5, 0.95, 0.99].map(share => quantile(times, share).toFixed(1)),
+      ((cpuMilliseconds(server.pid) - cpu) / queries.length).toFixed(1),
+    ])
   }
-  console.log(table(['', 'p50 ms', 'p95 ms', 'p99 ms'], rows))
+  console.log(`memory of the server: ${residentMegabytes(server.pid).toFixed(0)} MB\n`)
+  console.log(table(['', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms'], rows))
 } finally {
   await server.stop()
   remove(server.dataDir)

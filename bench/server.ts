@@ -97,6 +97,47 @@ export async function call<T>(
   return (text ? JSON.parse(text) : undefined) as T
 }
 
+/**
+ * Creates a knowledge base, and returns its path.
+ *
+ * @param dimension  dimension of the vectors of its records; absent for the built-in embedder
+ */
+export async function createBase(server: Server, dimension?: number): Promise<string> {
+  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
+    name: 'bench',
+  })
+  const workspace = `/api/v1/workspaces/${workspaceId}`
+  const service = dimension !== undefined && {
+    name: 'bench',
+    provider: 'mock',
+    modelName: 'mock-embedder',
+    embeddingDimension: dimension,
+  }
+  const embedding =
+    service &&
+    (await call<{ embeddingServiceId: string }>(server, 'POST', `${workspace}/embedding-services`, service))
+  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
+    server,
+    'POST',
+    `${workspace}/knowledge-bases`,
+    { name: 'bench', ...(embedding && { embeddingServiceId: embedding.embeddingServiceId }) },
+  )
+  return `${workspace}/knowledge-bases/${knowledgeBaseId}`
+}
+
+/** Waits until the built-in embedder is fitted to all chunks. Throws an error after some seconds. */
+export async function untilFitted(server: Server, base: string, seconds: number): Promise<void> {
+  const end = performance.now() + 1_000 * seconds
+  while (performance.now() < end) {
+    const { embedder } = await call<{
+      embedder: { state: string; fittedChunks: number; chunks: number }
+    }>(server, 'GET', base)
+    if (embedder.state === 'ready' && embedder.fittedChunks === embedder.chunks) return
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  throw new Error(`the embedder did not become ready within ${seconds} seconds`)
+}
+
 export function remove(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }

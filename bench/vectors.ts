@@ -2,11 +2,10 @@
  * Measures vector searches over HTTP: latency, throughput, recall, inserts, and the first search after a restart.
  *
  * npm run bench:vectors -- [VECTORS [DIMENSION]]     defaults: 100000, 384
- *
- * The vectors are points around 2,000 centers whose variance decreases by component, like those of a text model.
  */
-import { readFileSync } from 'node:fs'
-import { call, remove, type Server, startServer, unlimited } from './server.ts'
+import { clusteredVectors } from './clustered-vectors.ts'
+import { residentMegabytes } from './process-usage.ts'
+import { call, createBase, remove, type Server, startServer, unlimited } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const [count = 100_000, dimension = 384] = process.argv.slice(2).map(Number)
@@ -18,55 +17,11 @@ const limit = 10
 /** One record in so many matches the filter. */
 const filterShare = 100
 
-let state = 7
-/** Returns a number from 0 to 1 (mulberry32). */
-function random(): number {
-  state = (state + 0x6d2b79f5) | 0
-  let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-}
-
-const gaussian = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-const spread = Float32Array.from({ length: dimension }, (_, at) => 1 / (1 + at / 20))
-const centers = Array.from({ length: 2_000 }, () => spread.map(value => value * gaussian()))
-
-function createVector(): Float32Array {
-  const center = centers[Math.floor(random() * centers.length)]!
-  const vector = center.map((value, at) => value + 0.5 * spread[at]! * gaussian())
-  const norm = Math.hypot(...vector)
-  // Rounded, so that the JSON is of the usual length and the runtime stores the same numbers.
-  return vector.map(value => Math.round((value / norm) * 1e6) / 1e6)
-}
+const createVector = clusteredVectors(dimension)
 
 interface KnowledgeBase {
   readonly server: Server
   readonly path: string
-}
-
-async function createKnowledgeBase(server: Server): Promise<string> {
-  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
-    name: 'bench',
-  })
-  const workspace = `/api/v1/workspaces/${workspaceId}`
-  const { embeddingServiceId } = await call<{ embeddingServiceId: string }>(
-    server,
-    'POST',
-    `${workspace}/embedding-services`,
-    { name: 'bench', provider: 'mock', modelName: 'mock-embedder', embeddingDimension: dimension },
-  )
-  const { items } = await call<{ items: { chunkingServiceId: string }[] }>(
-    server,
-    'GET',
-    `${workspace}/chunking-services`,
-  )
-  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
-    server,
-    'POST',
-    `${workspace}/knowledge-bases`,
-    { name: 'vectors', embeddingServiceId, chunkingServiceId: items[0]!.chunkingServiceId },
-  )
-  return `${workspace}/knowledge-bases/${knowledgeBaseId}`
 }
 
 /** Stores vectors, and returns the seconds without the time to create the requests. */
@@ -162,17 +117,12 @@ async function recall(
   return found / (queries.length * limit)
 }
 
-function residentMegabytes(pid: number): string {
-  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return kilobytes === undefined ? 'unknown' : (Number(kilobytes) / 1_000).toFixed(0)
-}
-
 function latencyRow(name: string, sample: readonly number[]): string[] {
   return [name, quantile(sample, 0.5).toFixed(1), quantile(sample, 0.95).toFixed(1)]
 }
 
 let server = await startServer(undefined, { config: unlimited })
-const path = await createKnowledgeBase(server)
+const path = await createBase(server, dimension)
 const stored: Float32Array[] = []
 const seconds = await insert({ server, path }, stored)
 const queries = Array.from({ length: queryCount }, createVector)
@@ -185,7 +135,7 @@ const share = await recall({ server, path }, queries.slice(0, 20), stored)
 await server.stop()
 server = await startServer(server.dataDir, { config: unlimited })
 const [first] = await latencies({ server, path }, queries.slice(0, 1))
-const memory = residentMegabytes(server.pid)
+const memory = residentMegabytes(server.pid).toFixed(0)
 await server.stop()
 remove(server.dataDir)
 

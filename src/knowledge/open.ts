@@ -92,7 +92,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       kb: kbHandlers(bases, searcher, manySearcher, parts.measureSearch),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space })),
+      records: recordHandlers(new Records({ ...parts, bases, space, onIngested })),
     },
   }
 }

@@ -19,6 +19,8 @@ interface RecordsParts {
   readonly clock: Clock
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
+  /** Called after records were stored. */
+  readonly onIngested: (context: BaseContext) => void
 }
 
 /**
@@ -47,7 +49,7 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
-    const { bases } = this.parts
+    const { bases, onIngested } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
@@ -57,7 +59,9 @@ export class Records {
       const failure = await this.write(context, ids, upsert, access)
       if (failure === 'hidden') throw policyDenied()
       if (failure === 'absent') throw baseCollectionMissing(context.base)
-      return failure ? undefined : true
+      if (failure) return undefined
+      onIngested(context)
+      return true
     }
     await bases.withDeletionCheck(address, () => retryOnSpaceChange(write))
     return ids.length

@@ -154,6 +154,15 @@ describe('new documents', () => {
     await waitUntil(() => generationOf(wb, base) === before + 1)
   })
 
+  test('are fitted if a client stored them as records', async () => {
+    const wb = await open({ server: true, clock: new TestClock() })
+    const base = await makeBase(wb)
+    const stored = Array.from({ length: 20 }, (_, n) => ({ id: `r${n}`, text: sentence(n) }))
+    await wb.call(records.upsert, { params: base.params, body: { records: stored } })
+    await waitUntil(() => generationOf(wb, base) === 1)
+    expect(readSpaceState(wb.dataDir, base)).toMatchObject({ unfitted: 0, records: 20 })
+  })
+
   test('do not prevent a fit from finishing when they arrive continuously', { timeout: 60_000 }, async () => {
     const wb = await open({ server: true, threads: true })
     const base = await makeBase(wb)

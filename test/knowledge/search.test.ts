@@ -261,3 +261,43 @@ describe('scores', () => {
     }
   })
 })
+
+describe('hits', () => {
+  const modes = [{}, vectorOnly, lexicalOnly, { rerank: true }, { filter: { kind: 'bird' } }]
+  const birds = ['nest', 'migrate', 'swim', 'breed', 'moult'].map(
+    verb => `The penguins ${verb} near the colony on the coast.`,
+  )
+
+  async function baseWithBirds(wb: TestRuntime): Promise<Base> {
+    const base = await makeBase(wb)
+    await ingestSentences(base, 0, 20)
+    for (const text of birds) await base.ingest(text, { metadata: { kind: 'bird' } })
+    await wb.settle()
+    return base
+  }
+
+  test('of a repeated search are identical, in every mode and process', async () => {
+    const wb = await open()
+    const base = await baseWithBirds(wb)
+    const there = baseIn(await open({ dataDir: wb.dataDir }), { ...base.params, name: base.name })
+    for (const fields of modes) {
+      const hits = await base.search('penguins of the colony', fields)
+      expect(hits.length).toBeGreaterThan(0)
+      expect(await base.search('penguins of the colony', fields)).toEqual(hits)
+      expect(await there.search('penguins of the colony', fields)).toEqual(hits)
+    }
+  })
+
+  test('stay the relevant ones when irrelevant passages are added, in every mode', async () => {
+    const wb = await open()
+    const base = await baseWithBirds(wb)
+    for (const added of [0, 1, 40]) {
+      await ingestSentences(base, 20, 20 + added)
+      await wb.settle()
+      for (const fields of modes) {
+        const hits = await base.search('penguins of the colony', { ...fields, topK: birds.length })
+        expect(hits.map(({ payload }) => payload!.chunkText).sort()).toEqual(birds.toSorted())
+      }
+    }
+  })
+})

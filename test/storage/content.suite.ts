@@ -404,7 +404,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     })
 
     test.each<Metric>(['cosine', 'dot', 'euclidean'])(
-      'nearest returns the best records that match a filter after any changes: %s',
+      'nearest returns the best records that match a filter and are visible after any changes: %s',
       async metric => {
         await fc.assert(
           fc.asyncProperty(changes, query, (steps, asked) => agrees(metric, steps, asked)),
@@ -418,24 +418,34 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
     async function agrees(
       metric: Metric,
       steps: readonly Step[],
-      asked: { vector: number[]; filter: Filter | undefined; limit: number },
+      asked: {
+        vector: number[]
+        filter: Filter | undefined
+        principals: string[] | undefined
+        limit: number
+      },
     ): Promise<void> {
       await write(
         { op: 'dropCollection', ...key },
         createCollection({ dimension: 3, metric, lexical: false }),
       )
       const model = new Map<string, ContentRecord>()
-      const search = { vector: Float32Array.from(asked.vector), limit: asked.limit, filter: asked.filter }
+      const { limit, filter, principals } = asked
+      const visibility = principals ? only(...principals) : all
+      const search = { vector: Float32Array.from(asked.vector), limit, filter, visibility }
+      const isVisible = ({ visible_to }: ContentRecord['payload']) =>
+        !principals || ['*', ...principals].some(one => (visible_to as string[]).includes(one))
       for (const step of steps) {
         await write(stepOf(step, model))
-        const hits = await content.nearest(key, { ...search, visibility: all })
+        const hits = await content.nearest(key, search)
+        expect(await content.nearest(key, search)).toEqual(hits)
         // The model keeps insertion order, which is the order of record numbers.
         const expected = [...model.values()]
-          .filter(({ payload }) => matchesFilter(asked.filter, payload))
+          .filter(({ payload }) => matchesFilter(filter, payload) && isVisible(payload))
           .map(({ id, vector }) => ({ id, score: similarity(metric, search.vector, vector) }))
           .sort((a, b) => b.score - a.score)
         expect(hits.map(({ score }) => score)).toEqual(
-          expected.slice(0, asked.limit).map(({ score }) => expect.closeTo(score, 5)),
+          expected.slice(0, limit).map(({ score }) => expect.closeTo(score, 5)),
         )
         const ids = await idsOf(content, hits)
         for (const [at, id] of ids.entries()) {
@@ -545,29 +555,46 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
 }
 
 type Step =
-  | { readonly kind: 'upsert'; readonly records: readonly { id: string; vector: number[]; color: string }[] }
+  | {
+      readonly kind: 'upsert'
+      readonly records: readonly { id: string; vector: number[]; payload: ContentRecord['payload'] }[]
+    }
   | { readonly kind: 'delete'; readonly id: string }
 
 const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
 const color = fc.constantFrom('red', 'green')
+const principal = fc.constantFrom('alice', 'bob')
 const vector = fc.array(fc.integer({ min: -8, max: 8 }), { minLength: 3, maxLength: 3 })
+const payload = fc.record({
+  color,
+  n: fc.nat(5),
+  visible_to: fc.subarray(['alice', 'bob', '*'], { maxLength: 2 }),
+})
 const changes: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({
       kind: fc.constant('upsert' as const),
-      records: fc.array(fc.record({ id, vector, color }), { minLength: 1, maxLength: 5 }),
+      records: fc.array(fc.record({ id, vector, payload }), { minLength: 1, maxLength: 5 }),
     }),
     fc.record({ kind: fc.constant('delete' as const), id }),
   ),
   { minLength: 1, maxLength: 8 },
 )
+const colors = color.map((value): Filter => ({ kind: 'in', key: 'color', values: [value] }))
+const range = fc
+  .record({ operator: fc.constantFrom('<' as const, '>=' as const), bound: fc.nat(5) })
+  .map((bounds): Filter => ({ kind: 'range', key: 'n', ...bounds }))
+const filter = fc.oneof(
+  colors,
+  range,
+  colors.map((operand): Filter => ({ kind: 'not', operand })),
+  fc.tuple(colors, range).map((parts): Filter => ({ kind: 'or', parts })),
+)
 const query = fc.record({
   vector,
   limit: fc.integer({ min: 1, max: 6 }),
-  filter: fc.option(
-    color.map((value): Filter => ({ kind: 'not', operand: { kind: 'in', key: 'color', values: [value] } })),
-    { nil: undefined },
-  ),
+  filter: fc.option(filter, { nil: undefined }),
+  principals: fc.option(fc.uniqueArray(principal, { maxLength: 2 }), { nil: undefined }),
 })
 
 /** Returns the change of a step, and applies it to the model. */
@@ -577,7 +604,7 @@ function stepOf(step: Step, model: Map<string, ContentRecord>): ContentWrite {
     return { op: 'deleteRecord', ...key, id: step.id }
   }
   const records = step.records.map(made =>
-    record(made.id, { vector: Float32Array.from(made.vector), payload: { color: made.color } }),
+    record(made.id, { vector: Float32Array.from(made.vector), payload: made.payload }),
   )
   for (const made of records) {
     model.delete(made.id)

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -15,6 +16,7 @@ import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { tableWithIndex } from '../../src/storage/sqlite/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
+import { programPath } from '../harness/program.ts'
 import { all } from './content-data.ts'
 import { scratchPath } from './scratch.ts'
 
@@ -42,6 +44,15 @@ function schemaOf(connection: SqliteConnection): unknown[] {
       `SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'vec_*' AND name NOT GLOB 'fts_*' ORDER BY type, name`,
     )
     .all()
+}
+
+function pragma(path: string, name: string): unknown {
+  const database = new Database(path, { readonly: true })
+  try {
+    return database.pragma(name, { simple: true })
+  } finally {
+    database.close()
+  }
 }
 
 describe.each(declared)('schema of $name', table => {
@@ -117,6 +128,48 @@ test('there is a fixture of every schema up to the current one', () => {
   ).toEqual(kept.sort())
 })
 
+/** Requires that a store has the rows, the content and the embedder of the fixture of a schema, and migrates it. */
+async function requireContent(path: string, schema: number): Promise<void> {
+  const { rows, content, close } = await openEmbeddedStore({ path })
+  onTestFinished(close)
+  const key = { workspaceId: 'w', name: 'kb' }
+  expect(await rows.get(tables.settings, ['cursor'])).toMatchObject({
+    row: { value: 'secret' },
+    version: 1,
+  })
+  expect(await rows.get(tables.documents, ['w', 'k', 'd'])).toMatchObject({
+    row: { status: 'ready' },
+    version: 2,
+  })
+  expect(await content.collection(key)).toMatchObject({ dimension: 4, records: 2, generation: 1 })
+  const hits = await content.nearest(key, {
+    vector: Float32Array.of(0, 0, 1, 0),
+    limit: 1,
+    visibility: all,
+  })
+  const worded = await content.lexical!.search(key, {
+    text: 'pears',
+    limit: 9,
+    visibility: all,
+    statistics: 'collection',
+  })
+  expect(worded.map(({ record }) => record)).toEqual(hits.map(({ record }) => record))
+  const [view] = await content.read(key, [hits[0]!.record], { vectors: true, visibility: all })
+  expect(view).toMatchObject({ id: 'd:1', text: 'pear tree', payload: { n: 1, lang: 'en' } })
+  expect(await content.fitted!.model(key)).toEqual({
+    generation: 1,
+    model: { terms: 'apple', weights: Uint8Array.of(1, 2, 3) },
+  })
+  expect(await content.collection(key)).toMatchObject({ fittedRecords: 2 })
+  expect(await content.fitted!.unfitted()).toEqual([])
+  const space = { ...key, space: 'sentences' }
+  if (schema < 8) await expect(content.collection(space)).resolves.toBeUndefined()
+  else {
+    const query = { vector: Float32Array.of(1, 0, 0), limit: 9, visibility: all }
+    expect((await content.nearest(space, query)).map(({ score }) => score)).toEqual([1, 0])
+  }
+}
+
 describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version => {
   test('is migrated to the schema of a new store', async () => {
     const [old, fresh] = [await opened(earlier(version)), await opened(':memory:')]
@@ -124,47 +177,23 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
     expect(schemaOf(old), 'a released schema changes by a further migration only').toEqual(schemaOf(fresh))
   })
 
-  test('keeps its rows, its content and its embedder', async () => {
-    const { rows, content, close } = await openEmbeddedStore({ path: earlier(version) })
-    onTestFinished(close)
-    const key = { workspaceId: 'w', name: 'kb' }
-    expect(await rows.get(tables.settings, ['cursor'])).toMatchObject({
-      row: { value: 'secret' },
-      version: 1,
-    })
-    expect(await rows.get(tables.documents, ['w', 'k', 'd'])).toMatchObject({
-      row: { status: 'ready' },
-      version: 2,
-    })
-    expect(await content.collection(key)).toMatchObject({ dimension: 4, records: 2, generation: 1 })
-    const hits = await content.nearest(key, {
-      vector: Float32Array.of(0, 0, 1, 0),
-      limit: 1,
-      visibility: all,
-    })
-    const worded = await content.lexical!.search(key, {
-      text: 'pears',
-      limit: 9,
-      visibility: all,
-      statistics: 'collection',
-    })
-    expect(worded.map(({ record }) => record)).toEqual(hits.map(({ record }) => record))
-    const [view] = await content.read(key, [hits[0]!.record], { vectors: true, visibility: all })
-    expect(view).toMatchObject({ id: 'd:1', text: 'pear tree', payload: { n: 1, lang: 'en' } })
-    expect(await content.fitted!.model(key)).toEqual({
-      generation: 1,
-      model: { terms: 'apple', weights: Uint8Array.of(1, 2, 3) },
-    })
-    expect(await content.collection(key)).toMatchObject({ fittedRecords: 2 })
-    expect(await content.fitted!.unfitted()).toEqual([])
-    const space = { ...key, space: 'sentences' }
-    if (version < 8) await expect(content.collection(space)).resolves.toBeUndefined()
-    else {
-      const query = { vector: Float32Array.of(1, 0, 0), limit: 9, visibility: all }
-      expect((await content.nearest(space, query)).map(({ score }) => score)).toEqual([1, 0])
-    }
-  })
+  test('keeps its rows, its content and its embedder', () => requireContent(earlier(version), version))
 })
+
+test.each(migrations.slice(1).map((_, at) => at + 2))(
+  'a store can be migrated after a kill during its migration to schema %i',
+  async schema => {
+    const path = earlier(1)
+    writeFileSync(`${path}.copy`, 'an unfinished copy')
+    const { signal } = spawnSync(process.execPath, [programPath('store/migrate'), path, String(schema)])
+    expect(signal).toBe('SIGKILL')
+    expect(pragma(path, 'user_version')).toBe(1)
+    await requireContent(path, 1)
+    expect(pragma(path, 'user_version')).toBe(migrations.length)
+    for (const file of [path, `${path}.before-${migrations.length}`])
+      expect(pragma(file, 'integrity_check')).toBe('ok')
+  },
+)
 
 const better = [
   ...migrations,

@@ -233,7 +233,7 @@ test('a failure of the background work does not affect searches, and the next wr
 })
 
 test(`a store is sound after each of ${KILL_ROUNDS} kills while its index is filled`, {
-  timeout: 300_000,
+  timeout: 60_000 + 15_000 * KILL_ROUNDS,
 }, async () => {
   const records = 6_000
   const path = await fullTextStore(records)

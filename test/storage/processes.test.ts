@@ -22,7 +22,7 @@ async function opened(path: string, threads = false): Promise<OpenStore> {
 
 const shared = { workspaceId: 'w', name: 'shared' }
 
-test('four processes open a new data directory concurrently and write to it', {
+test('four processes open a new data directory concurrently and write to it, while searches see whole commits in order', {
   timeout: 120_000,
 }, async () => {
   const path = scratchPath()
@@ -31,16 +31,29 @@ test('four processes open a new data directory concurrently and write to it', {
     startWriter(path, name, count, n === 3 ? 'threads' : ''),
   )
   const store = await opened(path)
-  const resident = new Set<number>()
+  const searching = [store, await opened(path, true)]
   const query = { vector: Float32Array.of(1, 1, 1, 1), limit: 1_000, visibility: all }
+  const words = { text: 'wrote', limit: 1_000, visibility: all, statistics: 'collection' as const }
+  const counts = new Set<number>()
   let running = true
   const ended = Promise.all(writers.map(({ ended }) => ended)).finally(() => {
     running = false
   })
-  // Concurrent searches in this process update its resident vectors again and again.
-  while (running) {
-    const hits = (await store.content.collection(shared)) ? await store.content.nearest(shared, query) : []
-    resident.add(hits.length)
+  // Concurrent searches in this process update its resident vectors and postings again and again.
+  for (let most = 0; running; ) {
+    for (const { content } of searching) {
+      if (!(await content.collection(shared))) continue
+      for (const hits of [
+        await content.nearest(shared, query),
+        await content.lexical!.search(shared, words),
+      ]) {
+        // Each commit of a writer adds the three records of a document.
+        expect(hits.length % 3).toBe(0)
+        expect(hits.length).toBeGreaterThanOrEqual(most)
+        most = hits.length
+        counts.add(most)
+      }
+    }
     await new Promise(resolve => setTimeout(resolve, 5))
   }
   expect(await ended, writers.map(({ errors }) => errors()).join('\n')).toEqual([0, 0, 0, 0])
@@ -48,9 +61,8 @@ test('four processes open a new data directory concurrently and write to it', {
   expect(await store.rows.count(tables.documents, 'byKnowledgeBase', ['w', 'k'])).toBe(4 * count)
   expect(await store.content.collection(shared)).toMatchObject({ records: 12 * count })
   expect(await store.content.nearest(shared, query)).toHaveLength(12 * count)
-  expect(resident.size).toBeGreaterThan(3)
-  const words = { text: '"document7"', limit: 100, visibility: all, statistics: 'collection' as const }
-  expect(await store.content.lexical!.search(shared, words)).toHaveLength(4 * 3)
+  expect(counts.size).toBeGreaterThan(3)
+  expect(await store.content.lexical!.search(shared, { ...words, text: '"document7"' })).toHaveLength(4 * 3)
 })
 
 test('a log that other processes write to is not reported as damaged', { timeout: 120_000 }, async () => {

@@ -86,12 +86,14 @@ const driverRegistry = 'src/storage/open.ts'
 
 /**
  * Files outside `test/storage` that can import the embedded store. They open its file directly: to damage it, to
- * create states that no runtime writes, to skip waits for the disk, or to measure a part of it.
+ * create states that no runtime writes, to skip waits for the disk, or to run a part of it.
  */
 const storeFileUsers = [
   'bench/durability.ts',
   'bench/filters.ts',
   'bench/postings.ts',
+  'bench/vector-libraries.ts',
+  'test/fixtures/store/migrate.ts',
   'test/harness/migrated-store.ts',
   'test/harness/store-file.ts',
   'test/harness/volatile-stores.ts',

@@ -56,7 +56,7 @@ function storedContent({ reader, connection }: Stage): number[][] {
 }
 
 test(`a store is sound after each of ${ROUNDS} kills in the middle of merges`, {
-  timeout: 600_000,
+  timeout: 60_000 + 15_000 * ROUNDS,
 }, async () => {
   const path = scratchPath()
   createStage(path).connection.close()
