@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fullVisibility } from '../src/access/full-visibility.ts'
+import { fullVisibility } from '../src/access/row-access.ts'
 import type { ContentRecord } from '../src/storage/content.ts'
 import type { Filter } from '../src/storage/filter.ts'
 import { call, createBase, startServer, unlimited } from './server.ts'
