@@ -1,10 +1,10 @@
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import type { Caller } from './caller.ts'
 import { documentMatcher } from './policy/document-fields.ts'
+import type { RowAccess } from './row-access.ts'
 
 /** The document that something refers to; null for a passage or a job without a document. */
-interface DocumentReference {
+export interface DocumentReference {
   readonly workspaceId: string
   readonly knowledgeBaseId: string | null
   readonly documentId: string | null
@@ -19,9 +19,8 @@ interface DocumentReference {
 export async function isDocumentVisible(
   rows: RowStore,
   { workspaceId, knowledgeBaseId, documentId }: DocumentReference,
-  caller: Pick<Caller, 'rowAccess'>,
+  access: RowAccess,
 ): Promise<boolean> {
-  const access = await caller.rowAccess(workspaceId)
   if (!access.isEnabled) return true
   const [base, document] = await Promise.all([
     rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),

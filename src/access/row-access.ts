@@ -34,18 +34,14 @@ export interface RowAccess {
   readonly actor: Actor
   /** ID of the principal that owns what the caller adds; null if row-level access is off, or the caller has none. */
   readonly ownerId: string | null
+  /** @throws policy_principal_required  row-level access is on, and the caller is no principal */
+  requirePrincipal(): void
   /**
    * Returns the rows of a knowledge base that the caller may see.
    *
    * @throws policy_principal_required  row-level access is on, and the caller is no principal
    */
   visibility(base: PolicyFields): Visibility
-  /**
-   * Returns the rows of a knowledge base that the caller may change: those that it may see.
-   *
-   * @throws policy_denied  row-level access is on, and the caller is no principal
-   */
-  changeable(base: PolicyFields): Visibility
   /** Like {@link visibility}, but a caller that is no principal may see no rows. */
   visibleOrNone(base: PolicyFields): Visibility
 }
@@ -114,27 +110,27 @@ export function actorOf({ subject }: AuthContext, viewAs: string | null): Actor 
   return { kind: 'principal', principalId: subject?.principalId ?? null }
 }
 
-type Visibilities = Pick<RowAccess, 'visibility' | 'changeable' | 'visibleOrNone'>
+type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>
 
 function sameFor(visibility: RowAccess['visibility']): Visibilities {
-  return { visibility, changeable: visibility, visibleOrNone: visibility }
+  return { requirePrincipal() {}, visibility, visibleOrNone: visibility }
 }
 
 function unrestricted(access: Omit<RowAccess, keyof Visibilities>): RowAccess {
   return { ...access, ...sameFor(fullVisibility) }
 }
 
+function throwPrincipalRequired(): never {
+  throw new WbError(
+    'policy_principal_required',
+    'row-level access is on in this workspace, and the request has no principal',
+    { hint: 'Sign in, or use an API key of the workspace.' },
+  )
+}
+
 const withoutPrincipal: Visibilities = {
-  visibility() {
-    throw new WbError(
-      'policy_principal_required',
-      'row-level access is on in this workspace, and the request has no principal',
-      { hint: 'Sign in, or use an API key of the workspace.' },
-    )
-  },
-  changeable() {
-    throw policyDenied()
-  },
+  requirePrincipal: throwPrincipalRequired,
+  visibility: throwPrincipalRequired,
   visibleOrNone: () => toVisibility({ kind: 'or', parts: [] }),
 }
 

@@ -1,13 +1,7 @@
 import type { Caller } from '../access/caller.ts'
-import { isDocumentVisible } from '../access/document-visibility.ts'
+import { type DocumentReference, isDocumentVisible } from '../access/document-visibility.ts'
 import type { Message } from '../contract/conversations.ts'
 import type { RowStore } from '../storage/rows.ts'
-
-/** A stored reference to a passage. */
-type PassageReference = Pick<Message, 'workspaceId'> & {
-  readonly knowledgeBaseId: string | null
-  readonly documentId: string | null
-}
 
 type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
 
@@ -22,15 +16,16 @@ export async function withVisiblePassages(
   caller: Pick<Caller, 'rowAccess'>,
 ): Promise<Message> {
   const { workspaceId, metadata } = message
-  const { context_chunks: chunksText, citations: citationsText } = metadata
-  if (chunksText === undefined && citationsText === undefined) return message
-  if (!(await caller.rowAccess(workspaceId)).isEnabled) return message
+  const { context_document_ids: chunkIds, context_chunks: chunksText, citations: citationsText } = metadata
+  if ([chunkIds, chunksText, citationsText].every(text => text === undefined)) return message
+  const access = await caller.rowAccess(workspaceId)
+  if (!access.isEnabled) return message
   const decisions = new Map<string, Promise<boolean>>()
   const isVisible = (knowledgeBaseId: string | null, documentId: string | null) => {
     if (knowledgeBaseId === null) return Promise.resolve(true)
     const key = JSON.stringify([knowledgeBaseId, documentId])
-    const reference: PassageReference = { workspaceId, knowledgeBaseId, documentId }
-    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, caller)
+    const reference = { workspaceId, knowledgeBaseId, documentId }
+    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, access)
     decisions.set(key, decision)
     return decision
   }
@@ -38,14 +33,14 @@ export async function withVisiblePassages(
     isVisible(base, document),
   )
   const citations = await keepIf(
-    parseList<Omit<PassageReference, 'workspaceId'>>(citationsText),
+    parseList<Omit<DocumentReference, 'workspaceId'>>(citationsText),
     ({ knowledgeBaseId, documentId }) => isVisible(knowledgeBaseId, documentId),
   )
   return {
     ...message,
     metadata: {
       ...metadata,
-      ...(metadata.context_document_ids !== undefined && {
+      ...(chunkIds !== undefined && {
         context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
       }),
       ...(chunksText !== undefined && { context_chunks: JSON.stringify(chunks) }),

@@ -146,8 +146,7 @@ export class RequestCaller implements Caller {
     if (header === null || header === '') return null
     const { subject, mode } = this.auth
     const mayView = subject
-      ? (subject.workspaceScopes === null && subject.scopes === null) ||
-        grantsScope(subject.scopes, 'manage:access')
+      ? grantsScope(subject.scopes, 'manage:access')
       : mode === 'disabled' && this.#context.isLocal(incoming)
     if (!mayView) return null
     const { error, data } = principalId.safeParse(header)

@@ -1,6 +1,5 @@
 import type { Caller } from '../access/caller.ts'
 import { isDocumentVisible } from '../access/document-visibility.ts'
-import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import { isoTimestamp } from '../contract/fields.ts'
@@ -50,11 +49,17 @@ export class Jobs {
    */
   async list(workspaceId: string, query: PageQuery, caller: JobCaller): Promise<RowPage<Job>> {
     const { rows, pager } = this.deps
-    const { isEnabled } = await caller.rowAccess(workspaceId)
+    const access = await caller.rowAccess(workspaceId)
+    access.requirePrincipal()
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
-    if (!isEnabled) return pager.page(tables.jobs, newestFirst, query)
-    const finds = (job: JobRow) => isDocumentVisible(rows, job, caller)
-    return pager.searchPage(tables.jobs, newestFirst, query, { finds, isExhausted: false })
+    if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
+    const search = { finds: (job: JobRow) => isDocumentVisible(rows, job, access), isExhausted: false }
+    const page = await pager.searchPage(tables.jobs, newestFirst, query, search)
+    if (page.nextCursor === null) return page
+    // A cursor must not reveal that hidden jobs follow.
+    const rest = { limit: 1, cursor: page.nextCursor }
+    const { items } = await pager.searchPage(tables.jobs, newestFirst, rest, search)
+    return items.length > 0 ? page : { ...page, nextCursor: null }
   }
 
   /** @throws workspace_not_found, job_not_found, policy_principal_required */
@@ -96,7 +101,8 @@ export class Jobs {
       after: isoTimestamp.safeParse(after).success ? after : null,
       async read() {
         const job = (await rows.get(tables.jobs, [workspaceId, jobId]))?.row
-        return job && (await isDocumentVisible(rows, job, caller)) ? job : undefined
+        const isVisible = job && (await isDocumentVisible(rows, job, await caller.rowAccess(workspaceId)))
+        return isVisible ? job : undefined
       },
       wait(wake) {
         const cancels = [
@@ -113,9 +119,11 @@ export class Jobs {
   }
 
   private async stored({ workspaceId, jobId }: JobKey, caller: JobCaller): Promise<Stored<JobRow>> {
-    const stored = await this.deps.rows.get(tables.jobs, [workspaceId, jobId])
-    if (stored && (await isDocumentVisible(this.deps.rows, stored.row, caller))) return stored
-    await requireWorkspace(this.deps.rows, workspaceId)
+    const { rows } = this.deps
+    const access = await caller.rowAccess(workspaceId)
+    access.requirePrincipal()
+    const stored = await rows.get(tables.jobs, [workspaceId, jobId])
+    if (stored && (await isDocumentVisible(rows, stored.row, access))) return stored
     throw new WbError('job_not_found', `job '${jobId}' not found`)
   }
 }

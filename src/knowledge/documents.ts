@@ -143,7 +143,6 @@ export class Documents {
     patch: DocumentFields,
     caller: Caller,
   ): Promise<Document> {
-    let mustRewriteChunks = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { row: before, version } = await this.requireChangeable(documentKey, caller)
       const after: DocumentRow = {
@@ -152,18 +151,35 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      // After a failed attempt, the chunks have its fields, even if the next attempt does not change them.
-      if (mustRewriteChunks || haveInheritedFieldsChanged(before, after)) {
-        mustRewriteChunks = true
-        const isRewritten = await this.parts.rewriter.rewriteChunks(after, caller.signal)
-        if (!isRewritten) throw documentNotFound(documentKey.documentId)
-      }
-      const outcome = await this.parts.rows.atomic([
-        { op: 'replace', table: tables.documents, row: after, version },
-      ])
-      if (outcome.ok) return after
+      const currentVersion = haveInheritedFieldsChanged(before, after)
+        ? await this.rewriteChunks({ row: before, version }, after, caller.signal)
+        : version
+      if (currentVersion !== undefined && (await this.replace(after, currentVersion))) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
+  }
+
+  /**
+   * Updates the chunks of a document before the document itself. Increases the version of the document first, so that
+   * chunks always get the fields of the update that succeeds: an update that read the document earlier can no longer
+   * change the chunks.
+   *
+   * @returns the new version; undefined if the document changed or was deleted in the meantime
+   */
+  private async rewriteChunks(
+    { row, version }: Pick<Stored<DocumentRow>, 'row' | 'version'>,
+    after: DocumentRow,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (!(await this.replace(row, version))) return undefined
+    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, version: version + 1 }, signal)
+    return isRewritten ? version + 1 : undefined
+  }
+
+  /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
+  private async replace(row: DocumentRow, version: number): Promise<boolean> {
+    const outcome = await this.parts.rows.atomic([{ op: 'replace', table: tables.documents, row, version }])
+    return outcome.ok
   }
 
   /**
@@ -252,8 +268,8 @@ export class Documents {
   }
 
   /**
-   * Returns a document that a caller may change. For a caller who may not see all documents, the error does not tell if a
-   * document exists.
+   * Returns a document that a caller may change: one that it may see. For a caller who may not see all documents, the
+   * error does not tell if a document exists.
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
    */
@@ -262,7 +278,7 @@ export class Documents {
     caller: ContentCaller,
   ): Promise<Stored<DocumentRow>> {
     const base = await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    const visibility = (await caller.rowAccess(documentKey.workspaceId)).changeable(base)
+    const visibility = (await caller.rowAccess(documentKey.workspaceId)).visibleOrNone(base)
     if (!visibility.filter) return this.requireStored(documentKey)
     const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
     if (!stored || !documentMatcher(visibility)(stored.row)) throw policyDenied()
@@ -271,13 +287,14 @@ export class Documents {
 }
 
 /**
- * Returns true if a changed document keeps its unique keys: it has the same file name and content hash, and is not marked
- * as failed.
+ * Returns true if a changed document keeps its unique keys: it has the same file name, content hash and owner, and is not
+ * marked as failed.
  */
 function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
-  const isSame = (field: 'sourceFilename' | 'contentHash') =>
+  const isSame = (field: 'sourceFilename' | 'contentHash' | 'ownerPrincipalId') =>
     patch[field] === undefined || patch[field] === row[field]
-  return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'
+  const hasSameKeys = isSame('sourceFilename') && isSame('contentHash') && isSame('ownerPrincipalId')
+  return hasSameKeys && patch.status !== 'failed'
 }
 
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {

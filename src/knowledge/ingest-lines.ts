@@ -4,6 +4,7 @@ import type { Ingest } from '../contract/documents.ts'
 import type { ErrorEnvelope } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { NdjsonLine } from '../contract/route.ts'
+import type { BaseKey } from './document-key.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingestion.ts'
 
 /** Logs an error, and returns the response for it. The response contains no internal details. */
@@ -15,7 +16,7 @@ export type FailureReporter = (
 /** Ingests lines as they arrive, and yields one outcome per line, in order. */
 export async function* ingestLines(
   ingestion: Ingestion,
-  base: { workspaceId: string; knowledgeBaseId: string },
+  base: BaseKey,
   lines: AsyncIterable<NdjsonLine<Ingest>>,
   caller: Caller,
   reportFailure: FailureReporter,
@@ -43,7 +44,7 @@ function areSameDocument(a: NdjsonLine<Ingest>, b: NdjsonLine<Ingest>): boolean 
 
 async function ingestLine(
   ingestion: Ingestion,
-  base: { workspaceId: string; knowledgeBaseId: string },
+  base: BaseKey,
   line: NdjsonLine<Ingest>,
   caller: Caller,
   reportFailure: FailureReporter,

@@ -9,9 +9,10 @@ import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { newJob } from '../jobs/job-changes.ts'
-import type { RowStore, WriteOutcome } from '../storage/rows.ts'
+import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
+import type { BaseKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
@@ -112,7 +113,7 @@ export class Ingestion {
 
   /** @param write  returns undefined if concurrent changes require another attempt */
   private acceptThenWrite<T>(
-    address: { workspaceId: string; knowledgeBaseId: string },
+    address: BaseKey,
     body: Ingest,
     caller: ContentCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
@@ -121,7 +122,7 @@ export class Ingestion {
   }
 
   private async retryWrite<T>(
-    { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
+    { workspaceId, knowledgeBaseId }: BaseKey,
     body: Ingest,
     caller: ContentCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
@@ -193,9 +194,9 @@ export class Ingestion {
     const { body, actor } = accepted
     const { job, writes } = newJob(document, { body, actor }, this.parts.clock)
     // An older document with this name keeps its name key until the job replaces the document.
-    const isNameTaken = accepted.replaced.some(row => row.nameKey === nameKey)
+    const isNameTaken = accepted.replaced.some(({ row }) => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
-    const deleted = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
+    const deleted = accepted.replaced.filter(({ row }) => row.documentId === document.documentId)
     const replacement = replacementWrites(context, deleted, row)
     const outcome = await context.store.write(replacement.changes, [...replacement.rows, ...writes])
     if (!outcome.ok) {
@@ -224,7 +225,7 @@ export class Ingestion {
       errorMessage,
       updatedAt: timestamp(this.parts.clock),
     })
-    const earlierFailures = accepted.replaced.filter(({ status }) => status === 'failed')
+    const earlierFailures = accepted.replaced.filter(({ row }) => row.status === 'failed')
     const writes = replacementWrites(context, earlierFailures, {
       ...document,
       ingestKey: null,
@@ -235,7 +236,7 @@ export class Ingestion {
 }
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */
-function replacementWrites(context: BaseContext, replaced: readonly DocumentRow[], row: DocumentRow) {
+function replacementWrites(context: BaseContext, replaced: readonly Stored<DocumentRow>[], row: DocumentRow) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
 }

@@ -34,10 +34,9 @@ import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
+import type { BaseKey } from './document-key.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
 import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
-
-type BaseAddress = Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
@@ -142,7 +141,7 @@ export class KnowledgeBases {
    * caller may see.
    */
   async show(
-    { workspaceId, knowledgeBaseId }: BaseAddress,
+    { workspaceId, knowledgeBaseId }: BaseKey,
     caller: Pick<Caller, 'rowAccess'>,
   ): Promise<KnowledgeBase & { embedder?: EmbedderState }> {
     const base = await this.get(workspaceId, knowledgeBaseId)
@@ -174,7 +173,7 @@ export class KnowledgeBases {
    * @throws forbidden  the caller may see only some rows, which the figures would reveal
    */
   async stats(
-    { workspaceId, knowledgeBaseId }: BaseAddress,
+    { workspaceId, knowledgeBaseId }: BaseKey,
     caller: Pick<Caller, 'rowAccess'>,
   ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
     const context = await this.openContext(workspaceId, knowledgeBaseId)
@@ -245,7 +244,7 @@ export class KnowledgeBases {
    * @throws workspace_not_found       the workspace was deleted
    * @throws knowledge_base_not_found  the knowledge base was deleted
    */
-  async withDeletionCheck<T>(address: BaseAddress, work: () => Promise<T>): Promise<T> {
+  async withDeletionCheck<T>(address: BaseKey, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
@@ -257,7 +256,7 @@ export class KnowledgeBases {
    * Returns the "not found" error if the given error occurred because the knowledge base was deleted; otherwise,
    * undefined.
    */
-  async notFoundIfDeleted({ workspaceId, knowledgeBaseId }: BaseAddress, error: unknown): Promise<unknown> {
+  async notFoundIfDeleted({ workspaceId, knowledgeBaseId }: BaseKey, error: unknown): Promise<unknown> {
     if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
     return this.get(workspaceId, knowledgeBaseId).then(
       () => undefined,

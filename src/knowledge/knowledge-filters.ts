@@ -8,14 +8,10 @@ import type { Pager, RowPage } from '../storage/cursor.ts'
 import { type Filter, parseFilter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import type { BaseKey } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 
-interface KnowledgeBaseKey {
-  readonly workspaceId: string
-  readonly knowledgeBaseId: string
-}
-
-interface FilterKey extends KnowledgeBaseKey {
+interface FilterKey extends BaseKey {
   readonly knowledgeFilterId: string
 }
 
@@ -31,10 +27,7 @@ export class KnowledgeFilters {
   ) {}
 
   /** @throws workspace_not_found, knowledge_base_not_found */
-  async list(
-    { workspaceId, knowledgeBaseId }: KnowledgeBaseKey,
-    query: PageQuery,
-  ): Promise<RowPage<KnowledgeFilter>> {
+  async list({ workspaceId, knowledgeBaseId }: BaseKey, query: PageQuery): Promise<RowPage<KnowledgeFilter>> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const prefix = [workspaceId, knowledgeBaseId]
     return this.parts.pager.page(tables.knowledgeFilters, { index: 'byKnowledgeBase', prefix }, query)
@@ -47,10 +40,7 @@ export class KnowledgeFilters {
    * @throws workspace_not_found, knowledge_base_not_found
    * @throws conflict          another filter has the requested ID
    */
-  async create(
-    { workspaceId, knowledgeBaseId }: KnowledgeBaseKey,
-    body: FilterCreate,
-  ): Promise<KnowledgeFilter> {
+  async create({ workspaceId, knowledgeBaseId }: BaseKey, body: FilterCreate): Promise<KnowledgeFilter> {
     parseFilter(body.filter)
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const now = timestamp(this.parts.clock)

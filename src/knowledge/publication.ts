@@ -3,6 +3,7 @@ import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
@@ -40,24 +41,21 @@ export class Publication {
     await rewriter.publishDirectRecords(context, signal)
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     for await (const slice of pager.slices(tables.documents, list))
-      for (const { row } of slice) {
-        signal.throwIfAborted()
-        await this.#publishDocument(row, signal)
-      }
+      for (const { row } of slice) await this.#publishDocument(row, signal)
   }
 
   /** Changes the chunks before the document. Repeats both if the document changed in the meantime. */
   async #publishDocument(listed: DocumentRow, signal: AbortSignal): Promise<void> {
     const { rows, rewriter, clock } = this.parts
-    const key = [listed.workspaceId, listed.knowledgeBaseId, listed.documentId]
     for (;;) {
-      const stored = await rows.get(tables.documents, key)
+      signal.throwIfAborted()
+      const stored = await rows.get(tables.documents, keyOf(listed))
       if (!stored) return
       const { row, version } = stored
       const published =
         row.visibleTo === null ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) } : row
-      const isRewritten = await rewriter.rewriteChunks(published, signal)
-      if (!isRewritten) return
+      const isRewritten = await rewriter.rewriteChunks({ row: published, version }, signal)
+      if (!isRewritten) continue
       if (published === row) return
       const outcome = await rows.atomic([{ op: 'replace', table: tables.documents, row: published, version }])
       if (outcome.ok) return

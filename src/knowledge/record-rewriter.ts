@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fullVisibility } from '../access/row-access.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
-import type { Write } from '../storage/rows.ts'
+import type { Stored, Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { keyOf } from './document-key.ts'
@@ -29,14 +29,19 @@ export class RecordRewriter {
   /**
    * Updates the fields that the chunks of a document inherit from it. Does not write chunks that are up to date.
    *
-   * @returns false if the document was deleted in the meantime
+   * @param document.row      the document, with changes that are not stored yet
+   * @param document.version  version of the stored document
+   * @returns false if the stored document changed or was deleted in the meantime
    */
-  async rewriteChunks(document: DocumentRow, signal: AbortSignal): Promise<boolean> {
-    const { workspaceId, knowledgeBaseId, documentId } = document
+  async rewriteChunks(
+    { row, version }: Pick<Stored<DocumentRow>, 'row' | 'version'>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { workspaceId, knowledgeBaseId, documentId } = row
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const change: PayloadChange = {
-      payloadOf: ({ payload }) => updateInheritedFields(payload, document),
-      check: { op: 'require', table: tables.documents, key: keyOf(document) },
+      payloadOf: ({ payload }) => updateInheritedFields(payload, row),
+      check: { op: 'require', table: tables.documents, key: keyOf(row), version },
     }
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {

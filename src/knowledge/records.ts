@@ -6,6 +6,7 @@ import type { Upsert } from '../contract/records.ts'
 import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { BaseKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
@@ -159,9 +160,7 @@ function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContex
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
 }
 
-interface RecordKey {
-  readonly workspaceId: string
-  readonly knowledgeBaseId: string
+interface RecordKey extends BaseKey {
   readonly recordId: string
 }
 

@@ -6,6 +6,7 @@ import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
+import type { BaseKey } from './document-key.ts'
 import type { Documents } from './documents.ts'
 import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
@@ -97,7 +98,7 @@ export function documentHandlers(
 ): Handlers<typeof documents> {
   const documentsModule = modules.documents
   const ingestOne = (
-    { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
+    { workspaceId, knowledgeBaseId }: BaseKey,
     query: { async?: string },
     body: Ingest,
     caller: Caller,

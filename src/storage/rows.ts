@@ -28,7 +28,7 @@ export type ColumnValue = string | number | null
 /** A row and its metadata. */
 export interface Stored<Row> {
   readonly row: Row
-  /** 1 for a new row; increases with each change. */
+  /** 1 for a new row; each change adds 1. */
   readonly version: number
   /**
    * Unique in the table. A row gets a higher number than every row that was visible when its transaction began. Of two
@@ -91,8 +91,13 @@ export type Write =
       readonly field: string
       readonly value: string
     }
-  /** Fails with `absent` if there is no such row. */
-  | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly ColumnValue[] }
+  /** Fails with `absent` if there is no such row, and with `stale` if `version` is set and differs. */
+  | {
+      readonly op: 'require'
+      readonly table: AnyTable
+      readonly key: readonly ColumnValue[]
+      readonly version?: number
+    }
   /** Fails with `present` if a row matches the prefix. */
   | {
       readonly op: 'requireNone'

@@ -21,13 +21,13 @@ import type { Actor } from './visibility.ts'
 /** A document, with its internal fields. */
 export interface DocumentRow extends Document {
   /**
-   * Unique key of an ingested document: workspace, knowledge base and content hash. Null if ingestion failed or the
-   * document was not ingested.
+   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and content hash. Null if
+   * ingestion failed or the document was not ingested.
    */
   ingestKey: string | null
   /**
-   * Unique key of an ingested document: workspace, knowledge base and file name. Null without a file name, or whenever
-   * `ingestKey` is null.
+   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and file name. Null
+   * without a file name, if a hidden document has the key, or whenever `ingestKey` is null.
    */
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */

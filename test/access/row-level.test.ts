@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { open, type TestResponse } from '../harness/runtime.ts'
+import { open, type TestResponse, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -10,8 +10,8 @@ const missing = '00000000-0000-4000-8000-000000000000'
  * A workspace with row-level access, one knowledge base, and four documents: `public` is visible to everyone, `alice` and
  * `bob` to their owners, and `admin` to administrators.
  */
-async function openRestricted(policy: object = {}) {
-  const wb = await open()
+async function openRestricted(policy: object = {}, options: TestRuntimeOptions = {}) {
+  const wb = await open(options)
   const made = await wb.send(`POST ${collection}`, { name: 'w', kind: 'local', rlacEnabled: true })
   const workspace = `${collection}/${made.body.workspaceId}`
   const created = await wb.send(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
@@ -34,6 +34,21 @@ async function openRestricted(policy: object = {}) {
   }
   await wb.send(`PATCH ${base}`, policy)
   return { wb, workspace, base, as, ids, anonymous: wb.send }
+}
+
+/** Options of a runtime that runs `before.contentWrite` once, before the next write of content. */
+function interruptible() {
+  const before: { contentWrite?: (() => Promise<unknown>) | undefined } = {}
+  const content: TestRuntimeOptions['content'] = store => ({
+    ...store,
+    async write(...unit) {
+      const run = before.contentWrite
+      before.contentWrite = undefined
+      await run?.()
+      return store.write(...unit)
+    },
+  })
+  return { before, content }
 }
 
 const itemsOf = ({ body }: TestResponse) => body.items as Row[]
@@ -96,6 +111,26 @@ describe('a principal sees only its documents', () => {
     expect([removal.status, codeOf(removal)]).toEqual([403, 'policy_denied'])
   })
 
+  test('in the counts of the knowledge base', async () => {
+    const { base, as, anonymous } = await openRestricted()
+    const chunksFor = async (principal: string) =>
+      ((await as(principal)(`GET ${base}`)).body.embedder as Row).chunks
+    expect([await chunksFor('alice'), await chunksFor('root')]).toEqual([2, 4])
+    expect(codeOf(await as('alice')(`GET ${base}/stats`))).toBe('forbidden')
+    expect((await as('root')(`GET ${base}/stats`)).body.documents).toBe(4)
+    expect(codeOf(await anonymous(`GET ${base}/stats`))).toBe('policy_principal_required')
+  })
+
+  test('in the outcome of an upload', async () => {
+    const { base, as } = await openRestricted()
+    const form = new FormData()
+    const text = 'The turbine report of bob mentions the zeppelinbob contract.'
+    form.append('file', new File([text], 'bob.md'))
+    form.append('ownerPrincipalId', 'bob')
+    expect((await as('alice')(`POST ${base}/ingest/file`, form)).status).toBe(201)
+    expect((await as('root')(`GET ${base}/documents`)).body.items).toHaveLength(5)
+  })
+
   test('scores are the same whether a hidden document exists or not', async () => {
     const { base, as, ids } = await openRestricted()
     const search = async () =>
@@ -137,6 +172,75 @@ describe('a principal changes only its documents', () => {
     const queued = await as('alice')(`POST ${base}/ingest?async=true`, { ...named, text: 'A third text.' })
     expect(queued.status).toBe(202)
     expect((await as('bob')(`GET ${base}/documents/${ids.bob}`)).status).toBe(200)
+  })
+
+  test('and an overwrite by file name does not delete a document that was hidden in the meantime', async () => {
+    const { before, content } = interruptible()
+    const { base, as, ids } = await openRestricted({}, { content })
+    before.contentWrite = () => as('root')(`PATCH ${base}/documents/${ids.alice}`, { visibleTo: ['root'] })
+    const named = { text: 'Another text.', sourceFilename: 'alice.md', overwriteOnNameConflict: true }
+    expect((await as('alice')(`POST ${base}/ingest`, named)).status).toBe(201)
+    expect((await as('root')(`GET ${base}/documents/${ids.alice}`)).status).toBe(200)
+  })
+
+  test('and a change does not show the chunks of a document that was hidden in the meantime', async () => {
+    const { before, content } = interruptible()
+    const { base, as, ids } = await openRestricted({}, { content })
+    const path = `${base}/documents/${ids.public}`
+    before.contentWrite = () => as('root')(`PATCH ${path}`, { visibleTo: ['root'] })
+    expect(codeOf(await as('alice')(`PATCH ${path}`, { metadata: { topic: 'gas' } }))).toBe('policy_denied')
+    const hits = (await as('alice')(`POST ${base}/search`, { text: 'turbine' })).body as unknown as Row[]
+    expect(namesOf(hits)).toEqual(['alice'])
+  })
+
+  test('and a change does not show chunks while another request is hiding the document', async () => {
+    const { before, content } = interruptible()
+    let hiding: Promise<TestResponse> | undefined
+    let resumeHiding = () => {}
+    const paused = new Promise<void>(resolve => (resumeHiding = resolve))
+    let reportPause = () => {}
+    const isPausing = new Promise<void>(resolve => (reportPause = resolve))
+    // The hiding request writes its document after the other request has written chunks, and before it writes its document.
+    const rows: TestRuntimeOptions['rows'] = store => ({
+      ...store,
+      async atomic(writes) {
+        const [write] = writes
+        const { visibleTo, metadata } = (write?.op === 'replace' ? write.row : {}) as Row
+        if (String(visibleTo) === 'root') {
+          reportPause()
+          await paused
+        } else if ((metadata as Row | undefined)?.topic === 'gas') {
+          resumeHiding()
+          await hiding
+        }
+        return store.atomic(writes)
+      },
+    })
+    const { base, as, ids } = await openRestricted({}, { content, rows })
+    const path = `${base}/documents/${ids.public}`
+    before.contentWrite = () => {
+      hiding = as('root')(`PATCH ${path}`, { visibleTo: ['root'] })
+      return isPausing
+    }
+    expect(codeOf(await as('alice')(`PATCH ${path}`, { metadata: { topic: 'gas' } }))).toBe('policy_denied')
+    expect((await hiding!).status).toBe(200)
+    const hits = (await as('alice')(`POST ${base}/search`, { text: 'turbine' })).body as unknown as Row[]
+    expect(namesOf(hits)).toEqual(['alice'])
+  })
+
+  test('and the second ingest of a text is a duplicate, whether a hidden document has the text or not', async () => {
+    const { base, as } = await openRestricted()
+    const text = 'The turbine report of bob mentions the zeppelinbob contract.'
+    const copy = { text, visibleTo: ['alice'], ownerPrincipalId: 'bob' }
+    const ingest = async () => (await as('alice')(`POST ${base}/ingest`, copy)).body.document as Row
+    expect((await ingest()).documentId).toBe((await ingest()).documentId)
+  })
+
+  test('and a file name is free again after the document got another owner', async () => {
+    const { base, as, ids } = await openRestricted()
+    await as('alice')(`PATCH ${base}/documents/${ids.alice}`, { ownerPrincipalId: 'bob' })
+    const named = { text: 'Another text.', sourceFilename: 'alice.md' }
+    expect((await as('alice')(`POST ${base}/ingest`, named)).status).toBe(201)
   })
 
   test('a new document belongs to its principal unless the request says otherwise', async () => {
@@ -187,6 +291,28 @@ describe('a policy of a knowledge base', () => {
   })
 })
 
+describe('the header x-view-as-principal', () => {
+  test('is ignored unless the key has the scope manage:access', async () => {
+    const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
+    const made = await wb.sendAsOperator(`POST ${collection}`, {
+      name: 'w',
+      kind: 'local',
+      rlacEnabled: true,
+    })
+    const workspace = `${collection}/${made.body.workspaceId}`
+    const created = await wb.sendAsOperator(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
+    const documents = `${workspace}/knowledge-bases/${created.body.knowledgeBaseId}/documents`
+    await wb.sendAsOperator(`POST ${documents}`, { sourceFilename: 'bob.md', visibleTo: ['bob'] })
+    const seenAsBob = async (scopes: readonly string[]) => {
+      const { body } = await wb.sendAsOperator(`POST ${workspace}/api-keys`, { label: 'key', scopes })
+      const headers = { authorization: `Bearer ${body.plaintext}`, 'x-view-as-principal': 'bob' }
+      return itemsOf(await wb.send(`GET ${documents}`, undefined, headers)).length
+    }
+    expect(await seenAsBob(['read', 'write'])).toBe(0)
+    expect(await seenAsBob(['read', 'manage:access'])).toBe(1)
+  })
+})
+
 describe('switching row-level access on', () => {
   test('keeps all rows visible to everyone who could see them, and creates an administrator', async () => {
     const wb = await open()
@@ -224,5 +350,17 @@ describe('jobs', () => {
     for (const line of [`GET ${workspace}/jobs/${jobId}`, `POST ${workspace}/jobs/${jobId}/cancel`])
       expect((await as('alice')(line)).status).toBe(404)
     expect((await as('bob')(`GET ${workspace}/jobs/${jobId}`)).status).toBe(200)
+  })
+
+  test('a page has no cursor if only hidden jobs follow, and a caller without a principal learns nothing', async () => {
+    const { workspace, base, as, anonymous } = await openRestricted()
+    for (const line of [`GET ${workspace}/jobs`, `GET ${workspace}/jobs/${missing}`])
+      expect(codeOf(await anonymous(line))).toBe('policy_principal_required')
+    for (const principal of ['bob', 'alice'])
+      await as(principal)(`POST ${base}/ingest?async=true`, { text: `A text of ${principal}.` })
+    const page = await as('alice')(`GET ${workspace}/jobs?limit=1`)
+    expect(itemsOf(page)).toHaveLength(1)
+    expect(page.body.nextCursor).toBeNull()
+    expect((await as('root')(`GET ${workspace}/jobs?limit=1`)).body.nextCursor).not.toBeNull()
   })
 })

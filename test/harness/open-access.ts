@@ -5,7 +5,7 @@ export const openAccess: AccessOf = async actor => ({
   isEnabled: false,
   actor,
   ownerId: null,
+  requirePrincipal() {},
   visibility: fullVisibility,
-  changeable: fullVisibility,
   visibleOrNone: fullVisibility,
 })

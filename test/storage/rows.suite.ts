@@ -151,6 +151,8 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       }
       expect(await rows.atomic([require])).toEqual({ ok: false, at: 0, reason: 'absent' })
       expect(await rows.atomic([setting('a'), require, requireNone])).toEqual({ ok: true })
+      expect(await rows.atomic([{ ...require, version: 1 }])).toEqual({ ok: true })
+      expect(await rows.atomic([{ ...require, version: 2 }])).toEqual({ ok: false, at: 0, reason: 'stale' })
       expect(await rows.atomic([insert(document('d1')), require, requireNone])).toEqual({
         ok: false,
         at: 2,

@@ -122,7 +122,7 @@ export class KnowledgeTools {
         if (!sample) return undefined
         return {
           ...describeBase(base),
-          documentCount: await documents.count(base, context.caller),
+          documentCount: await this.#documentCount(base, context),
           sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
             documentId,
             sourceFilename: truncateLabel(sourceFilename),
@@ -237,8 +237,13 @@ export class KnowledgeTools {
     }
   }
 
-  #documentCounts({ bases }: ReadableBases, { caller }: ToolContext): Promise<number[]> {
-    return Promise.all(bases.map(base => this.reads.documents.count(base, caller)))
+  #documentCounts({ bases }: ReadableBases, context: ToolContext): Promise<number[]> {
+    return Promise.all(bases.map(base => this.#documentCount(base, context)))
+  }
+
+  /** Returns the number of visible documents; 0 if the knowledge base was deleted in the meantime. */
+  async #documentCount(base: KnowledgeBase, { caller }: ToolContext): Promise<number> {
+    return (await this.reads.documents.count(base, caller).catch(undefinedIfDeleted)) ?? 0
   }
 }
 

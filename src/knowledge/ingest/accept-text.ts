@@ -18,14 +18,13 @@ export interface AcceptedIngest {
   readonly body: Ingest
   readonly documentId: string
   readonly contentHash: string
-  /** Null if a document that the caller cannot see has the key. */
-  readonly ingestKey: string | null
+  readonly ingestKey: string
   /** Null without a file name, or if a document that the caller cannot see has the key. */
   readonly nameKey: string | null
   /** Caller of the ingest. */
   readonly actor: Actor
   /** Documents to delete when the new document is stored. */
-  readonly replaced: readonly DocumentRow[]
+  readonly replaced: readonly Stored<DocumentRow>[]
 }
 
 /** An existing document with the same text or file name. */
@@ -52,19 +51,19 @@ export async function acceptText(
   const body = withOwner(input.body, access)
   const isVisible = documentMatcher(access.visibleOrNone(context.base))
   const domain = domainOf(access, body.ownerPrincipalId ?? null)
-  const ingestKey = `${keyPrefix(context, domain)}:${contentHash}`
-  const duplicate = await findByIngestKey(rows, ingestKey)
-  if (duplicate && isVisible(duplicate))
-    return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
+  const firstKey = `${keyPrefix(context, domain)}:${contentHash}`
+  const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)
+  if (duplicate) return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
   const allWithName = await documentsWithName(rows, context, { name: body.sourceFilename, domain })
-  const sameName = allWithName.map(({ row }) => row).filter(isVisible)
-  const conflicting = sameName.find(row => row.status !== 'failed')
+  const sameName = allWithName.filter(({ row }) => isVisible(row))
+  const conflicting = sameName.find(({ row }) => row.status !== 'failed')
   if (conflicting && !body.overwriteOnNameConflict)
-    return { kind: 'existing', document: toDocument(conflicting), outcome: 'name_conflict' }
+    return { kind: 'existing', document: toDocument(conflicting.row), outcome: 'name_conflict' }
   const documentId = body.documentId ?? newId()
   const existing = body.documentId && (await findById(rows, context, documentId))
-  if (existing && (existing.status !== 'failed' || !isVisible(existing))) throw documentIdTaken(documentId)
-  const hasSameName = sameName.some(row => row.documentId === documentId)
+  if (existing && (existing.row.status !== 'failed' || !isVisible(existing.row)))
+    throw documentIdTaken(documentId)
+  const hasSameName = sameName.some(({ row }) => row.documentId === documentId)
   const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
   const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain })
   const isNameHidden = allWithName.some(({ row }) => row.nameKey === nameKey && !isVisible(row))
@@ -73,7 +72,7 @@ export async function acceptText(
     body,
     documentId,
     contentHash,
-    ingestKey: duplicate ? null : ingestKey,
+    ingestKey,
     nameKey: isNameHidden ? null : nameKey,
     actor: access.actor,
     replaced,
@@ -134,13 +133,27 @@ async function findById(
   rows: RowStore,
   { base }: BaseContext,
   documentId: string,
-): Promise<DocumentRow | undefined> {
-  const key = [base.workspaceId, base.knowledgeBaseId, documentId]
-  return (await rows.get(tables.documents, key))?.row
+): Promise<Stored<DocumentRow> | undefined> {
+  return rows.get(tables.documents, [base.workspaceId, base.knowledgeBaseId, documentId])
 }
 
-async function findByIngestKey(rows: RowStore, ingestKey: string): Promise<DocumentRow | undefined> {
-  const query = { index: 'byIngestKey', prefix: [ingestKey], limit: 1 }
-  const [stored] = await rows.list(tables.documents, query)
-  return stored?.row
+/**
+ * Returns the unique key for a text, and the visible document that has it. Skips the keys of hidden documents: the text
+ * must be handled as if they did not exist.
+ */
+async function findIngestKey(
+  rows: RowStore,
+  firstKey: string,
+  isVisible: (row: DocumentRow) => boolean,
+): Promise<{ ingestKey: string; duplicate?: DocumentRow }> {
+  for (let skipped = 0; ; skipped++) {
+    const ingestKey = skipped === 0 ? firstKey : `${firstKey}:${skipped}`
+    const [stored] = await rows.list(tables.documents, {
+      index: 'byIngestKey',
+      prefix: [ingestKey],
+      limit: 1,
+    })
+    if (!stored) return { ingestKey }
+    if (isVisible(stored.row)) return { ingestKey, duplicate: stored.row }
+  }
 }

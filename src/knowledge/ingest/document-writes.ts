@@ -1,8 +1,9 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
-import type { Write } from '../../storage/rows.ts'
+import type { Stored, Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
@@ -35,20 +36,23 @@ export function createDocument(
   }
 }
 
-/** Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist. */
+/**
+ * Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist, or if a
+ * document has changed: the caller may no longer see it.
+ */
 export function documentDeletionWrites(
   { base, key }: BaseContext,
-  documents: readonly DocumentRow[],
+  documents: readonly Stored<DocumentRow>[],
 ): { rows: Write[]; changes: ContentWrite[] } {
   const baseKey = [base.workspaceId, base.knowledgeBaseId]
   return {
     rows: [
       { op: 'require', table: tables.knowledgeBases, key: baseKey },
       ...documents.map(
-        ({ documentId }): Write => ({ op: 'delete', table: tables.documents, key: [...baseKey, documentId] }),
+        ({ row, version }): Write => ({ op: 'delete', table: tables.documents, key: keyOf(row), version }),
       ),
     ],
-    changes: documents.map(({ documentId }) => ({ op: 'deleteDocument', ...key, documentId })),
+    changes: documents.map(({ row }) => ({ op: 'deleteDocument', ...key, documentId: row.documentId })),
   }
 }
 

@@ -202,15 +202,15 @@ export class IngestJob {
    */
   private async findReplaced({ context, body, actor }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
     const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
-    const isVisible = documentMatcher(access.visibleOrNone(context.base))
+    // Read again, because its policy can change while the job is running.
+    const base = await this.parts.bases.get(row.workspaceId, row.knowledgeBaseId)
+    const isVisible = documentMatcher(access.visibleOrNone(base))
     const domain = domainOf(access, row.ownerPrincipalId)
     const named = { name: row.sourceFilename, domain }
     const sameName = await documentsWithName(this.parts.rows, context, named)
     const replaced = sameName
-      .filter(other => other.ordinal < ordinal)
-      .map(other => other.row)
-      .filter(isVisible)
-      .filter(({ status }) => body.overwriteOnNameConflict || status === 'failed')
+      .filter(other => other.ordinal < ordinal && isVisible(other.row))
+      .filter(other => body.overwriteOnNameConflict || other.row.status === 'failed')
     const nameKey = nameKeyOf(context, named)
     const isRenamed = row.sourceFilename !== body.sourceFilename
     const isNameTaken = sameName.some(

@@ -142,7 +142,7 @@ export class SqliteRows {
       case 'removeFromList':
         return this.#removeFromList(write)
       case 'require':
-        return this.#find(write.table, write.table.key, write.key) ? undefined : { reason: 'absent' }
+        return this.#require(write.table, write.key, write.version)
       case 'requireNone': {
         const columns = columnsOf(write.table, write.index).slice(0, write.prefix.length)
         return this.#find(write.table, columns, write.prefix) ? { reason: 'present' } : undefined
@@ -170,6 +170,12 @@ export class SqliteRows {
       .prepare(`UPDATE ${table.name} SET version = version + 1, body = ? WHERE ordinal = ?`)
       .run(JSON.stringify(row), stored.ordinal)
     return undefined
+  }
+
+  #require(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): FailedWrite {
+    const stored = this.#find(table, table.key, key)
+    if (!stored) return { reason: 'absent' }
+    return version !== undefined && version !== stored.version ? { reason: 'stale' } : undefined
   }
 
   #delete(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): FailedWrite {
