@@ -206,12 +206,14 @@ async function buildRuntime(
     listExposedTools: (...args) => mcp.listTools(...args),
     purge: [workspace => knowledge.bases.purge(workspace)],
     publish: (...args) => knowledge.publish(...args),
+    refit: workspaceId => knowledge.refit(workspaceId),
   })
   const knowledge = openKnowledge({
     ...deps,
     stores,
     content,
     accessOf: access.rowAccess,
+    learnableRows: access.learnableRows,
     threadLocation: settings.threads ? store.threadLocation : undefined,
     chunking: workspaces.chunking,
     embedding: workspaces.embedding,

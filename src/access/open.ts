@@ -38,6 +38,7 @@ export function openAccess(deps: AccessDependencies) {
       scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
     /** Returns what an actor may see in a workspace now. */
     rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
+    learnableRows: (workspaceId: string) => rules.learnableRows(workspaceId),
     /** Deletes old audit records now, and then regularly. */
     start: () => retention.start(),
     async close() {

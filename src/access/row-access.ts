@@ -3,6 +3,7 @@ import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Filter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
 import type { Actor, Visibility } from '../storage/visibility.ts'
 import { compilePolicy, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
@@ -81,6 +82,16 @@ export class RowAccessRules {
     return { isEnabled: true, actor, ownerId: principalId, ...sameFor(visibility) }
   }
 
+  /**
+   * Returns the rows that the built-in embedder may learn from: those that everyone may see, if row-level access is on.
+   *
+   * @see docs/security.md#rule-4
+   */
+  async learnableRows(workspaceId: string): Promise<Visibility> {
+    const workspace = await this.rows.get(tables.workspaces, [workspaceId])
+    return workspace?.row.rlacEnabled ? publicRows : fullVisibility()
+  }
+
   #visibilityOf(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyFields): Visibility {
     const policy = policyEnabled && policyDsl !== null ? this.#parse(policyDsl) : builtInPolicy
     const compiled = compilePolicy(policy, principal)
@@ -94,6 +105,8 @@ export class RowAccessRules {
     return policy
   }
 }
+
+const publicRows = toVisibility({ kind: 'all', key: 'visible_to', values: ['*'] })
 
 /** ID of the principal as which the bootstrap token acts. It sees all rows. */
 const bootstrapPrincipal = 'admin'

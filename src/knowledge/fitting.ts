@@ -4,6 +4,7 @@ import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import { fitSampleMax } from '../models/lsa.ts'
 import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit. With fewer, a fitted space is not better than the placeholder. */
@@ -53,10 +54,15 @@ interface FittingParts {
   readonly log: Log
   /** Identifies this process as the owner of leases. */
   readonly owner: string
+  /** Returns the rows of a workspace that a model may learn from. */
+  readonly learnableRows: (workspaceId: string) => Promise<Visibility>
 }
 
-/** `done`: the new space is current. `leased`: another process has the lease. `abandoned`: the fit did not finish. */
-type FitOutcome = 'done' | 'leased' | 'abandoned'
+/**
+ * `done`: the new space is current. `leased`: another process has the lease. `abandoned`: the fit did not finish.
+ * `tooFew`: there are too few passages that a model may learn from.
+ */
+type FitOutcome = 'done' | 'leased' | 'abandoned' | 'tooFew'
 
 /** Refits the vector spaces of collections as they grow. */
 export class Fitting {
@@ -101,6 +107,12 @@ export class Fitting {
       ({ unfitted, records }) =>
         records >= fitRecordsMin && (records <= fitSampleMax || unfitted > records * pausedShareMax),
     )
+  }
+
+  /** Makes a fit of a collection due, because the rows that a model may learn from have changed. */
+  async refit(key: CollectionKey): Promise<void> {
+    await this.parts.store.fitted?.invalidate(key)
+    this.fitIfDue(key, 0)
   }
 
   /** Starts the fits that an earlier process did not finish. */
@@ -163,7 +175,7 @@ export class Fitting {
     const endedAt = this.parts.clock.now()
     this.nextFits.set(collectionKeyText(key), endedAt + (endedAt - startedAt) * (1 / growthTimeShareMax - 1))
     if (outcome === 'done') this.onGrowth(key)
-    else this.scheduleCheck(key, retryMs)
+    else if (outcome !== 'tooFew') this.scheduleCheck(key, retryMs)
   }
 
   private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
@@ -190,7 +202,10 @@ export class Fitting {
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
     let resumeWrites: (() => void) | undefined
     try {
-      const { generation, records } = await host.run('fit', key)
+      const visibility = await this.parts.learnableRows(key.workspaceId)
+      const fitted = await host.run('fit', { key, visibility, passagesMin: fitRecordsMin })
+      if (!fitted) return 'tooFew'
+      const { generation, records } = fitted
       const fit = { generation, owner }
       for (let done = 0; !this.closed && !signal?.aborted; ) {
         const vectors = await host.run('embedUnstaged', { key, limit: vectorsPerStep })
@@ -204,8 +219,8 @@ export class Fitting {
         done += vectors.length
         onProgress({ label: key.name, done, total: Math.max(records, done) })
         if (vectors.length < vectorsPerStep) {
-          const fitted = await host.run('candidate', key)
-          if (fitted && (await spaces.swap(key, fit, fitted))) return 'done'
+          const result = await host.run('candidate', key)
+          if (result && (await spaces.swap(key, fit, result))) return 'done'
           resumeWrites ??= this.pauseWrites(key)
         }
       }

@@ -103,7 +103,7 @@ export class KnowledgeBases {
     return { ...page, items }
   }
 
-  #countDocuments({ workspaceId, knowledgeBaseId }: BaseAddress): Promise<number> {
+  #countDocuments({ workspaceId, knowledgeBaseId }: BaseKey): Promise<number> {
     return this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId])
   }
 
@@ -390,15 +390,15 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
 
 /** @throws forbidden  the caller may see only some rows */
 export function requireFullVisibility({ filter }: Visibility): void {
-  if (filter)
-    throw new WbError('forbidden', 'the figures would include documents that you cannot see')
+  if (filter) throw new WbError('forbidden', 'the figures would include documents that you cannot see')
 }
 
 function totalBytes({ text, payload, vectors, postings }: CollectionBytes): number {
   return text + payload + vectors + postings
 }
 
-function collectionKeyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
+/** Returns the key of the collection of a knowledge base. */
+export function collectionKeyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
   return { workspaceId, name: vectorCollection ?? name }
 }
 

@@ -3,6 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import { Compactor } from './compactor.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting } from './fitting.ts'
@@ -10,7 +12,12 @@ import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { Ingestion } from './ingestion.ts'
-import { type BaseContext, KnowledgeBases, type KnowledgeBasesParts } from './knowledge-bases.ts'
+import {
+  type BaseContext,
+  collectionKeyOf,
+  KnowledgeBases,
+  type KnowledgeBasesParts,
+} from './knowledge-bases.ts'
 import { KnowledgeFilters } from './knowledge-filters.ts'
 import { ManySearcher } from './many-searcher.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
@@ -39,6 +46,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly log: Log
   readonly docling: DoclingSettings
   readonly accessOf: AccessOf
+  readonly learnableRows: (workspaceId: string) => Promise<Visibility>
   /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
   /** Identifies this process among all processes that fit vector spaces. */
@@ -76,6 +84,14 @@ export function openKnowledge(parts: KnowledgeParts) {
     documents,
     /** Makes rows visible to everyone unless it was decided who may see them. */
     publish: (workspaceId: string, signal: AbortSignal) => publication.publish(workspaceId, signal),
+    /** Fits the spaces of a workspace again, because the rows that models may learn from have changed. */
+    async refit(workspaceId: string): Promise<void> {
+      for await (const slice of parts.pager.slices(tables.knowledgeBases, {
+        index: 'byWorkspace',
+        prefix: [workspaceId],
+      }))
+        for (const { row } of slice) await fitting.refit(collectionKeyOf(row))
+    },
     many: manySearcher,
     uploads,
     /** Returns the number of fits that are due. */

@@ -15,6 +15,7 @@ import { placeholderEmbed } from '../models/placeholder-embedder.ts'
 import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
 import { extractNatively, type SourceFile } from './parse/index.ts'
 
@@ -75,7 +76,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     embedQuery: (input: { key: CollectionKey; text: string }) => spaces.embedQuery(input.key, input.text),
 
     /** Fits a model to the passages of a collection. It becomes the candidate for the next generation. */
-    fit: (key: CollectionKey) => spaces.fit(key),
+    fit: (input: FitInput) => spaces.fit(input),
 
     /**
      * Embeds up to `limit` records that have no vector in the candidate space. Returns undefined if the collection was
@@ -92,6 +93,15 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
 interface StagedVector {
   readonly record: number
   readonly vector: Float32Array
+}
+
+/** What to fit a model to. */
+export interface FitInput {
+  readonly key: CollectionKey
+  /** Passages that the model may learn from. */
+  readonly visibility: Visibility
+  /** Minimum number of passages. With fewer, the placeholder stays in use, if it still is. */
+  readonly passagesMin: number
 }
 
 export type PassageOperations = ReturnType<typeof createPassageOperations>
@@ -134,10 +144,16 @@ class FittedModels {
     return { generation, vector: model.embed(text), unknownWords }
   }
 
-  async fit(key: CollectionKey): Promise<{ generation: number; records: number }> {
+  async fit({
+    key,
+    visibility,
+    passagesMin,
+  }: FitInput): Promise<{ generation: number; records: number } | undefined> {
     const store = await this.opening
     const { id, generation, records: total } = await requireCollection(store, key)
-    const { passages, records, through } = await samplePassages(requireFittedSpaces(store), key, total)
+    const sampled = await samplePassages(requireFittedSpaces(store), { key, visibility }, total)
+    const { passages, records, through } = sampled
+    if (generation === 0 && passages.length < passagesMin) return undefined
     const model = fitLsaModel(passages)
     const fitted = { model: model.encode(), records, through }
     this.candidate = { collection: id, generation: generation + 1, model, fitted }
@@ -210,14 +226,18 @@ async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promis
  * @param total  number of records of the collection
  * @returns the sample, the number of passages that it represents, and the last record of them
  */
-async function samplePassages(spaces: FittedSpaces, key: CollectionKey, total: number) {
+async function samplePassages(
+  spaces: FittedSpaces,
+  { key, visibility }: Pick<FitInput, 'key' | 'visibility'>,
+  total: number,
+) {
   const isTaken = createSampler(total, fitSampleMax)
   const passages: EmbeddedPassage[] = []
   let records = 0
   let through = 0
   for (;;) {
-    const slice = await spaces.passages(key, through, passagesPerRead)
-    for (const { title, text } of slice) if (isTaken()) passages.push({ title, text })
+    const slice = await spaces.passages(key, { after: through, limit: passagesPerRead, visibility })
+    for (const { title, text } of slice) if (isTaken() && text !== null) passages.push({ title, text })
     records += slice.length
     through = slice.at(-1)?.record ?? through
     if (slice.length < passagesPerRead) return { passages, records, through }

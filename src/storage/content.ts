@@ -303,6 +303,11 @@ export interface StoredPassage {
   readonly text: string
 }
 
+/** A passage for a fit. `text` is null if the fit may not see the passage. */
+export interface FitPassage extends Omit<StoredPassage, 'text'> {
+  readonly text: string | null
+}
+
 /** A fitted model in its stored form. */
 export interface EncodedModel {
   readonly terms: string
@@ -375,7 +380,12 @@ export interface FittedSpaces extends VectorSpaces {
   /** Returns the current model; undefined if no model has been fitted yet. */
   model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
   /** Returns passages with text and a record number above `after`, in ascending order. */
-  passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
+  passages(
+    key: CollectionKey,
+    query: { after: number; limit: number; visibility: Visibility },
+  ): Promise<FitPassage[]>
+  /** Counts all records as unfitted, so that a fit is due. */
+  invalidate(key: CollectionKey): Promise<void>
   /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }

@@ -52,6 +52,8 @@ export interface WorkspacesDependencies {
   readonly purge: readonly PurgeStep[]
   /** Prepares the rows of a workspace for row-level access. */
   readonly publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
+  /** Fits the vector spaces of a workspace again. */
+  readonly refit: (workspaceId: string) => Promise<void>
 }
 
 /** Opens workspaces, their services and connections. Returns the route handlers by topic. */

@@ -28,6 +28,8 @@ export class Workspaces {
       purge: readonly PurgeStep[]
       /** Prepares the rows of a workspace for row-level access. */
       publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
+      /** Fits the vector spaces of a workspace again. */
+      refit: (workspaceId: string) => Promise<void>
     },
   ) {}
 
@@ -118,6 +120,7 @@ export class Workspaces {
     if ('failedCheck' in changed && changed.failedCheck.at < firstPrincipal.length)
       return this.update(workspaceId, patch, caller)
     if ('failedCheck' in changed) throw workspaceConflict(changed.failedCheck, { ...before, ...patch })
+    if (changed.row.rlacEnabled !== before.rlacEnabled) await this.deps.refit(workspaceId)
     return changed.row
   }
 

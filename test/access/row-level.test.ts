@@ -142,6 +142,25 @@ describe('a principal sees only its documents', () => {
   })
 })
 
+test('the built-in embedder learns nothing from hidden documents', async () => {
+  const scoresWith = async (hidden: readonly string[]) => {
+    const { wb, base, as } = await openRestricted()
+    const ingest = (text: string, visibleTo: string[]) =>
+      as('root')(`POST ${base}/ingest`, { text, visibleTo })
+    for (let n = 0; n < 12; n++) await ingest(`A public text about wings, flow and number${n}.`, ['*'])
+    for (const text of hidden) await ingest(text, ['bob'])
+    await wb.settle()
+    const shown = await as('root')(`GET ${base}`)
+    expect(shown.body.embedder).toMatchObject({ state: 'ready' })
+    const search = { text: 'secretword of wings', hybrid: false, topK: 20 }
+    const hits = (await as('alice')(`POST ${base}/search`, search)).body as unknown as Row[]
+    return hits.map(({ score }) => score)
+  }
+  const scores = await scoresWith([])
+  expect(scores).toHaveLength(14)
+  expect(await scoresWith(['A secretword of wings.', 'Another secretword, with flow.'])).toEqual(scores)
+})
+
 describe('a principal changes only its documents', () => {
   test('S7.3-policy_denied: and an error does not tell if a hidden document exists', async () => {
     const { base, as, ids } = await openRestricted()

@@ -33,7 +33,7 @@ test('a caller who may see only some rows gets no sizes in the list', async () =
     pager: { page: async () => ({ items: [base], nextCursor: null }) },
     stores: { local: { storedBytes: async () => [{ text: 1, payload: 2, vectors: 3, postings: 4 }] } },
   } as never)
-  const listFor = (visibility: Visibility) => 
+  const listFor = (visibility: Visibility) =>
     bases.listWithSizes('w', { limit: 10 } as never, callerWhoSees(visibility))
   expect((await listFor(all)).items).toEqual([{ ...base, size: { documents: 7, bytes: 10 } }])
   expect((await listFor(only('alice'))).items).toEqual([base])

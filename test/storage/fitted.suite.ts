@@ -26,7 +26,11 @@ export function fittedSuite(context: () => Context): void {
 
   /** Returns a fit that has read every current passage. */
   async function fittedOn(spaces: FittedSpaces, records: number): Promise<FitResult> {
-    return { model, records, through: (await spaces.passages(key, 0, 99)).at(-1)?.record ?? 0 }
+    return {
+      model,
+      records,
+      through: (await spaces.passages(key, { after: 0, limit: 99, visibility: all })).at(-1)?.record ?? 0,
+    }
   }
 
   /** Stages one vector for all records without a vector. */
@@ -71,9 +75,9 @@ export function fittedSuite(context: () => Context): void {
         recordWithText('b', 'pear'),
       ),
     )
-    const [first] = await spaces.passages(key, 0, 1)
+    const [first] = await spaces.passages(key, { after: 0, limit: 1, visibility: all })
     expect(first).toEqual({ record: expect.any(Number), title: 'A', text: 'apple' })
-    expect(await spaces.passages(key, first!.record, 9)).toEqual([
+    expect(await spaces.passages(key, { after: first!.record, limit: 9, visibility: all })).toEqual([
       { record: expect.any(Number), title: null, text: 'pear' },
     ])
   })
@@ -171,7 +175,7 @@ export function fittedSuite(context: () => Context): void {
     await write(
       upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear'), recordWithText('c', 'plum')),
     )
-    const [, second, third] = await spaces.passages(key, 0, 9)
+    const [, second, third] = await spaces.passages(key, { after: 0, limit: 9, visibility: all })
     await spaces.lease(key, fit.owner, lasting)
     await spaces.stage(key, fit, [
       { record: second!.record, vector: north },
@@ -182,7 +186,7 @@ export function fittedSuite(context: () => Context): void {
 
   fittedTest('records after the last one that the fit read are unfitted', async (spaces, { write }) => {
     await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
-    const through = (await spaces.passages(key, 0, 9)).at(-1)!.record
+    const through = (await spaces.passages(key, { after: 0, limit: 9, visibility: all })).at(-1)!.record
     await write({ op: 'deleteRecord', ...key, id: 'a' }, upsert(recordWithText('c', 'plum')))
     await stageAll(spaces)
     expect(await spaces.swap(key, fit, { model, records: 2, through })).toBe(true)
@@ -193,7 +197,7 @@ export function fittedSuite(context: () => Context): void {
     'vectors staged under a lost lease are not used by another fit',
     async (spaces, { write, content }) => {
       await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
-      const [a, b] = await spaces.passages(key, 0, 9)
+      const [a, b] = await spaces.passages(key, { after: 0, limit: 9, visibility: all })
       const vectorFor = (passage: typeof a, vector: Float32Array) => [{ record: passage!.record, vector }]
       const [slow, quick] = [
         { generation: 1, owner: 'slow' },
@@ -214,7 +218,7 @@ export function fittedSuite(context: () => Context): void {
 
   fittedTest('staging requires a lease', async (spaces, { write }) => {
     await write(upsert(recordWithText('a', 'apple')))
-    const [passage] = await spaces.passages(key, 0, 1)
+    const [passage] = await spaces.passages(key, { after: 0, limit: 1, visibility: all })
     expect(await spaces.stage(key, fit, [{ record: passage!.record, vector: north }])).toBe(false)
     expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
   })
@@ -239,7 +243,7 @@ export function fittedSuite(context: () => Context): void {
 
   fittedTest('vectors of another generation are not stored', async (spaces, { write }) => {
     await write(upsert(recordWithText('a', 'apple')))
-    const [passage] = await spaces.passages(key, 0, 1)
+    const [passage] = await spaces.passages(key, { after: 0, limit: 1, visibility: all })
     const vectors = [{ record: passage!.record, vector: north }]
     await spaces.lease(key, fit.owner, lasting)
     expect(await spaces.stage(key, { ...fit, generation: 0 }, vectors)).toBe(false)

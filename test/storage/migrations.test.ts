@@ -326,6 +326,7 @@ describe('a store in which workspaces share a database', () => {
       log: silent,
       purge: [],
       publish: async () => {},
+      refit: async () => {},
     }
     const room = new Workspaces(parts)
     const record = () =>

@@ -105,6 +105,8 @@ export function createWriter(connection: SqliteConnection) {
       maintenance.wake()
       return isSwapped
     },
+    invalidate: (input: KeyedInput): Promise<void> =>
+      queue.run({ run: () => spaces.invalidate(input.key), shouldCommit: always }),
     /** Starts the background work. */
     maintain(_: object) {
       maintenance.start()
@@ -178,8 +180,8 @@ export function createReadOperations(connection: SqliteConnection) {
       }
     },
     model: (input: KeyedInput) => spaces.model(input.key),
-    passages: (input: KeyedInput & { after: number; limit: number }) =>
-      spaces.passages(input.key, input.after, input.limit),
+    passages: (input: KeyedInput & { query: { after: number; limit: number; visibility: Visibility } }) =>
+      spaces.passages(input.key, input.query),
     unstaged: (input: SpaceInput & { generation: number; limit: number }) =>
       spaces.unstaged(input.key, input.generation, input.limit),
   } satisfies ThreadOperations)

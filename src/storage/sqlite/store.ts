@@ -152,7 +152,8 @@ function createSpaces(
   const inlineReads = new SpaceReads(connection)
   return {
     model: key => calls.run(() => reads.run('model', { key })),
-    passages: (key, after, limit) => calls.run(() => reads.run('passages', { key, after, limit })),
+    passages: (key, query) => calls.run(() => reads.run('passages', { key, query })),
+    invalidate: key => calls.run(() => writes.run('invalidate', { key })),
     unstaged: (key, generation, limit) => calls.run(() => reads.run('unstaged', { key, generation, limit })),
     unfitted: () => calls.run(() => inlineReads.unfitted()),
     lease: (key, owner, durationMs) =>

@@ -1,6 +1,7 @@
 import {
   type CollectionKey,
   type EncodedModel,
+  type FitPassage,
   type FitResult,
   isDefaultSpace,
   type RecordVector,
@@ -9,8 +10,11 @@ import {
   type StoredPassage,
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
+import { matchesFilter } from '../filter.ts'
+import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
+  decodePayload,
   encodeVector,
   findCollection,
   requireCollection,
@@ -46,15 +50,23 @@ export class SpaceReads {
   }
 
   /** @throws collection_unavailable */
-  passages(key: CollectionKey, after: number, limit: number): StoredPassage[] {
+  passages(
+    key: CollectionKey,
+    { after, limit, visibility }: { after: number; limit: number; visibility: Visibility },
+  ): FitPassage[] {
     return this.#connection.snapshot(() => {
       const { id } = requireCollection(this.#connection, key)
-      return this.#connection
-        .prepare<StoredPassage>(
-          `SELECT record, title, text FROM record INDEXED BY record_by_collection
+      const { filter } = visibility
+      const rows = this.#connection
+        .prepare<StoredPassage & { payload: string }>(
+          `SELECT record, title, text${filter ? ', payload' : ''} FROM record INDEXED BY record_by_collection
             WHERE collection = ? AND record > ? AND text IS NOT NULL ORDER BY record LIMIT ?`,
         )
         .all(id, after, limit)
+      if (!filter) return rows
+      return rows.map(row =>
+        matchesFilter(filter, decodePayload(row)) ? row : { record: row.record, title: null, text: null },
+      )
     })
   }
 
@@ -128,6 +140,15 @@ export class SpaceWrites {
     this.#connection
       .prepare('UPDATE vector_space SET lease_owner = NULL, lease_until = 0 WHERE id = ?')
       .run(collection.spaceId)
+  }
+
+  /** Counts all records as unfitted. */
+  invalidate(key: CollectionKey): void {
+    const collection = findCollection(this.#connection, key)
+    if (collection)
+      this.#connection
+        .prepare('UPDATE vector_space SET unfitted = vectors WHERE id = ? AND fitted = 1')
+        .run(collection.spaceId)
   }
 
   /** @throws dimension_mismatch  the length of a vector is not the dimension of the space */
