@@ -478,6 +478,7 @@ export const routesWithoutBody: readonly string[] = [
   'POST /setup/restart',
   `POST ${W}/mcp-servers/{mcpServerId}/test-connection`,
   `POST ${W}/jobs/{jobId}/cancel`,
+  `POST ${W}/knowledge-bases/{knowledgeBaseId}/compact`,
   `POST ${W}/agents/{agentId}/conversations/{conversationId}/messages/{messageId}/select`,
 ]
 

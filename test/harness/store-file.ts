@@ -58,10 +58,12 @@ export function storeFile(dataDir: string): StoreFile {
     all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name").map(
       ({ name }) => String(name),
     )
-  const contentsOf = (name: string) =>
-    JSON.stringify(all(`SELECT * FROM ${name} ORDER BY rowid`), (_, value) =>
+  const contentsOf = (name: string) => {
+    const [{ wr }] = all('SELECT wr FROM pragma_table_list WHERE name = ?', name) as [Row]
+    return JSON.stringify(all(`SELECT * FROM ${name} ORDER BY ${wr ? 1 : 'rowid'}`), (_, value) =>
       value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value,
     )
+  }
   const collection = (workspaceId: string, name: string) =>
     all(
       `SELECT s.*, s.id AS space, c.* FROM collection c JOIN vector_space s ON s.collection = c.id

@@ -12,7 +12,6 @@ interface StoredSums {
   readonly payloadBytes: number
   readonly changedAt: number | null
   readonly vectorNumbers: number
-  readonly quantizedBytes: number
 }
 
 interface IndexWithSegments {
@@ -62,9 +61,7 @@ function readSums(connection: SqliteConnection, { id }: CollectionRow): StoredSu
   return connection
     .prepare<StoredSums>(
       `SELECT text_bytes AS textBytes, payload_bytes AS payloadBytes, changed_at AS changedAt,
-          (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers,
-          (SELECT coalesce(sum(length(facts) + length(levels)), 0) FROM quantized_vectors WHERE table_name IN
-            (SELECT 'vec_' || id || '_' || generation FROM vector_space WHERE collection = collection.id)) AS quantizedBytes
+          (SELECT sum(vectors * dimension) FROM vector_space WHERE collection = collection.id) AS vectorNumbers
         FROM collection WHERE id = ?`,
     )
     .get(id)!
@@ -78,14 +75,14 @@ function readIndexes(connection: SqliteConnection, { id }: CollectionRow): Index
 }
 
 function sumBytes(
-  { textBytes, payloadBytes, vectorNumbers, quantizedBytes }: StoredSums,
+  { textBytes, payloadBytes, vectorNumbers }: StoredSums,
   indexes: readonly IndexWithSegments[],
 ): CollectionBytes {
   const segments = indexes.flatMap(each => each.segments)
   return {
     text: textBytes,
     payload: payloadBytes,
-    vectors: vectorNumbers * Float32Array.BYTES_PER_ELEMENT + quantizedBytes,
+    vectors: vectorNumbers * Float32Array.BYTES_PER_ELEMENT,
     postings: segments.reduce((sum, { bytes, slots }) => sum + bytes + slots * SLOT_BYTES, 0),
   }
 }
