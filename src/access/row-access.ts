@@ -24,7 +24,7 @@ type PolicyFields = Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled'>
 export const noPrincipal: Actor = { kind: 'principal', principalId: null }
 
 /**
- * What a caller may see in a workspace, at the moment when it was read. Read it again for every operation, so that a
+ * The rows that a caller may see in a workspace, at the moment when it was read. Read it again for every operation, so that a
  * change of a policy or a principal takes effect at once.
  *
  * @see docs/access.md#row-level-access

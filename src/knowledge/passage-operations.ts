@@ -95,7 +95,7 @@ interface StagedVector {
   readonly vector: Float32Array
 }
 
-/** What to fit a model to. */
+/** The collection and the passages of a fit. */
 export interface FitInput {
   readonly key: CollectionKey
   /** Passages that the model may learn from. */

@@ -21,7 +21,7 @@ interface PayloadChange {
 
 /**
  * Rewrites the payloads of stored records, and their vectors if the runtime fits the space. Sees all records, because a
- * payload must match its document whoever changes the document.
+ * payload must match its document no matter which caller changes the document.
  */
 export class RecordRewriter {
   constructor(private readonly parts: { readonly bases: KnowledgeBases; readonly space: VectorSpace }) {}

@@ -12,7 +12,7 @@ export interface Visibility {
   readonly filter: Filter | undefined
 }
 
-/** Who a request acts as. Plain data, so that a job can act as the caller that created it. */
+/** The identity with which a request acts. Plain data, so that a job can act as the caller that created it. */
 export interface Actor {
   /** An operator sees all rows. */
   readonly kind: 'operator' | 'principal'
