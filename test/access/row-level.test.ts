@@ -131,7 +131,7 @@ describe('a principal sees only its documents', () => {
     expect((await as('root')(`GET ${base}/documents`)).body.items).toHaveLength(5)
   })
 
-  test('scores are the same whether a hidden document exists or not', async () => {
+  test('scores are the same whether a hidden document exists or not [security rule 4]', async () => {
     const { base, as, ids } = await openRestricted()
     const search = async () =>
       (await as('alice')(`POST ${base}/search`, { text: 'turbine zeppelin contract' })).text
@@ -142,7 +142,7 @@ describe('a principal sees only its documents', () => {
   })
 })
 
-test('the built-in embedder learns nothing from hidden documents', async () => {
+test('the built-in embedder learns nothing from hidden documents [security rule 4]', async () => {
   const scoresWith = async (hidden: readonly string[]) => {
     const { wb, base, as } = await openRestricted()
     const ingest = (text: string, visibleTo: string[]) =>
