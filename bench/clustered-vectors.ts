@@ -1,4 +1,4 @@
-import { randomNumbers } from './random-numbers.ts'
+import { randomNumbers } from '../src/base/random-numbers.ts'
 
 const CENTERS = 2_000
 

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { cpuMilliseconds, residentMegabytes } from './process-usage.ts'
+import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { type LibrarySettings, libraries, type VectorLibrary } from './vector-libraries.ts'
 
 export interface RunOptions extends LibrarySettings {
@@ -60,10 +60,10 @@ async function insert(library: VectorLibrary, options: RunOptions): Promise<Inse
   let first = 0
   let [milliseconds, cpu] = [0, 0]
   const measure = async (work: () => unknown) => {
-    const [started, usedBefore] = [performance.now(), cpuMilliseconds(inserter.pid)]
+    const [started, usedBefore] = [performance.now(), 1_000 * cpuSecondsOf(inserter.pid)]
     await work()
     milliseconds += performance.now() - started
-    cpu += cpuMilliseconds(inserter.pid) - usedBefore
+    cpu += 1_000 * cpuSecondsOf(inserter.pid) - usedBefore
   }
   for (const vectors of readVectors(join(options.data, 'vectors'), options.dimension, inserter.batchSize)) {
     const prepared = inserter.prepare({ first, vectors })
@@ -76,25 +76,25 @@ async function insert(library: VectorLibrary, options: RunOptions): Promise<Inse
 }
 
 async function search(library: VectorLibrary, options: RunOptions): Promise<SearchMeasures> {
-  const before = residentMegabytes(process.pid)
+  const before = memoryOf(process.pid).now / 1e6
   const searcher = await library.open(options)
   const queries = [...readVectors(join(options.data, 'queries'), options.dimension, 1)].flat()
   const sample = async (filtered: boolean): Promise<SearchSample> => {
     for (const query of queries.slice(0, WARM_UP)) await searcher.search(query, filtered)
     const milliseconds: number[] = []
     const found: number[][] = []
-    const cpu = cpuMilliseconds(searcher.pid)
+    const cpu = 1_000 * cpuSecondsOf(searcher.pid)
     for (const query of queries) {
       const started = performance.now()
       found.push(await searcher.search(query, filtered))
       milliseconds.push(performance.now() - started)
     }
-    return { milliseconds, found, cpu: (cpuMilliseconds(searcher.pid) - cpu) / queries.length }
+    return { milliseconds, found, cpu: (1_000 * cpuSecondsOf(searcher.pid) - cpu) / queries.length }
   }
   const all = await sample(false)
   const filtered = searcher.canFilter ? await sample(true) : undefined
   const isInProcess = searcher.pid === process.pid
-  const megabytes = residentMegabytes(searcher.pid) - (isInProcess ? before : 0)
+  const megabytes = memoryOf(searcher.pid).now / 1e6 - (isInProcess ? before : 0)
   await searcher.close()
   return { all, filtered, megabytes }
 }

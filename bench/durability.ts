@@ -8,11 +8,11 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
+import { randomNumbers } from '../src/base/random-numbers.ts'
 import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import Database from '../src/storage/sqlite/driver.ts'
 import { findPostingFaults, indexedRecords } from '../src/storage/sqlite/postings/check-postings.ts'
 import { activePostingIndex } from '../src/storage/sqlite/postings/index-rows.ts'
-import { randomNumbers } from './random-numbers.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({

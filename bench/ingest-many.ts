@@ -5,8 +5,8 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { cpuByStage, type Stages } from './cpu-stages.ts'
-import { cpuMilliseconds, peakResidentMegabytes } from './process-usage.ts'
 import { drawDocument } from './random-documents.ts'
 import { call, remove, type Server, startServer, temporaryFolder, unlimited } from './server.ts'
 import { table } from './statistics.ts'
@@ -92,7 +92,7 @@ async function eventLoopDelay(server: Server, report: string): Promise<Delay> {
 
 /** CPU seconds and peak resident set of a process. */
 function usage(pid: number): { cpuSeconds: number; peakMegabytes: number } {
-  return { cpuSeconds: cpuMilliseconds(pid) / 1_000, peakMegabytes: peakResidentMegabytes(pid) }
+  return { cpuSeconds: cpuSecondsOf(pid), peakMegabytes: memoryOf(pid).peak / 1e6 }
 }
 
 /** @param isProfiled  true to print CPU seconds by stage; this rebuilds the server with readable file names */

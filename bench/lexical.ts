@@ -8,7 +8,7 @@
  * are not compared.
  */
 import { parseArgs } from 'node:util'
-import { cpuMilliseconds, residentMegabytes } from './process-usage.ts'
+import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { drawChunk, drawQuery, type RandomChunk, wordOf } from './random-chunks.ts'
 import { call, createBase, remove, startServer, unlimited, untilFitted } from './server.ts'
 import { quantile, table } from './statistics.ts'
@@ -73,7 +73,7 @@ try {
   const rows: string[][] = []
   for (const [name, fields] of Object.entries(searches)) {
     const times: number[] = []
-    const cpu = cpuMilliseconds(server.pid)
+    const cpu = 1_000 * cpuSecondsOf(server.pid)
     for (const text of queries) {
       const begun = performance.now()
       await call(server, 'POST', `${base}/search`, { text, ...fields })
@@ -82,10 +82,10 @@ try {
     rows.push([
       name,
       ...[0.5, 0.95, 0.99].map(share => quantile(times, share).toFixed(1)),
-      ((cpuMilliseconds(server.pid) - cpu) / queries.length).toFixed(1),
+      ((1_000 * cpuSecondsOf(server.pid) - cpu) / queries.length).toFixed(1),
     ])
   }
-  console.log(`memory of the server: ${residentMegabytes(server.pid).toFixed(0)} MB\n`)
+  console.log(`memory of the server: ${(memoryOf(server.pid).now / 1e6).toFixed(0)} MB\n`)
   console.log(table(['', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms'], rows))
 } finally {
   await server.stop()

@@ -4,7 +4,8 @@
  *
  * npm run bench:request-heads -- [COUNT] [SEED]
  */
-import { checkHead, seededRandom } from '../test/harness/request-heads.ts'
+import { randomNumbers } from '../src/base/random-numbers.ts'
+import { checkHead } from '../test/harness/request-heads.ts'
 import { call, remove, type Setting, startServer } from './server.ts'
 import { table } from './statistics.ts'
 
@@ -22,7 +23,7 @@ const rows: (string | number)[][] = []
 for (const [name, setting] of Object.entries(settings)) {
   const server = await startServer(undefined, setting)
   const port = Number(new URL(server.url).port)
-  const random = seededRandom(seed)
+  const random = randomNumbers(seed)
   const statuses = new Map<string, number>()
   let left = Math.ceil(count / 2)
   const started = performance.now()

@@ -3,8 +3,9 @@
  *
  * npm run bench:vectors -- [VECTORS [DIMENSION]]     defaults: 100000, 384
  */
+
+import { memoryOf } from '../test/harness/process-usage.ts'
 import { clusteredVectors } from './clustered-vectors.ts'
-import { residentMegabytes } from './process-usage.ts'
 import { call, createBase, remove, type Server, startServer, unlimited } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
@@ -132,13 +133,13 @@ const all = await latencies({ server, path }, queries)
 const filtered = await latencies({ server, path }, queries, filter)
 const perSecond = await throughput({ server, path }, queries)
 const share = await recall({ server, path }, queries.slice(0, 20), stored)
-const memory = residentMegabytes(server.pid).toFixed(0)
+const memory = (memoryOf(server.pid).now / 1e6).toFixed(0)
 await server.stop()
 const restarted = performance.now()
 server = await startServer(server.dataDir, { config: unlimited })
 const ready = performance.now() - restarted
 const [first] = await latencies({ server, path }, queries.slice(0, 1))
-const memoryAfterFirst = residentMegabytes(server.pid).toFixed(0)
+const memoryAfterFirst = (memoryOf(server.pid).now / 1e6).toFixed(0)
 await server.stop()
 remove(server.dataDir)
 

@@ -26,6 +26,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type Node, parseSync } from 'oxc-parser'
 import { globSync } from 'tinyglobby'
+import { randomNumbers } from '../src/base/random-numbers.ts'
 import { type ExecutedFunctions, type FunctionNames, takeProcessRecords } from './record-functions.ts'
 
 /** A change of the source text from `start` to `end`. */
@@ -77,7 +78,7 @@ const TESTS_MS_MAX = 300_000
 const WORKERS = '2'
 
 const [seed = 1, count = 40] = process.argv.slice(2).map(Number)
-const random = randomFrom(seed)
+const random = randomNumbers(seed)
 const folder = mkdtempSync(join(tmpdir(), 'workbase-mutation-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 execFileSync('git', ['clone', '--quiet', '.', folder])
@@ -327,14 +328,4 @@ function isTypeOnly({ type }: Node): boolean {
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value && 'start' in value
-}
-
-/** Returns a generator of numbers from 0 to 1 (mulberry32). */
-function randomFrom(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

@@ -79,7 +79,7 @@ export class RowAccessRules {
     if (principalId === null) return { isEnabled: true, actor, ownerId: null, ...withoutPrincipal }
     const principal = await this.principals.actingPrincipal({ workspaceId, principalId })
     const visibility = (base: PolicyFields) => this.#visibilityOf(principal, base)
-    return { isEnabled: true, actor, ownerId: principalId, ...sameFor(visibility) }
+    return { isEnabled: true, actor, ownerId: principalId, ...withVisibility(visibility) }
   }
 
   /**
@@ -125,12 +125,12 @@ export function actorOf({ subject }: AuthContext, viewAs: string | null): Actor 
 
 type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>
 
-function sameFor(visibility: RowAccess['visibility']): Visibilities {
+function withVisibility(visibility: RowAccess['visibility']): Visibilities {
   return { requirePrincipal() {}, visibility, visibleOrNone: visibility }
 }
 
 function unrestricted(access: Omit<RowAccess, keyof Visibilities>): RowAccess {
-  return { ...access, ...sameFor(fullVisibility) }
+  return { ...access, ...withVisibility(fullVisibility) }
 }
 
 function throwPrincipalRequired(): never {

@@ -5,16 +5,12 @@ import { operator } from '../contract/access.ts'
 import type { CompactionProgress, KnowledgeBaseCompaction } from '../contract/knowledge.ts'
 import type { ServerEvent } from '../contract/route.ts'
 import type { CompactedSize } from '../storage/content.ts'
+import type { BaseKey } from './document-key.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { type KnowledgeBases, requireFullVisibility } from './knowledge-bases.ts'
 
 /** Time in milliseconds between events. */
 const PROGRESS_MS = 100
-
-interface BaseAddress {
-  readonly workspaceId: string
-  readonly knowledgeBaseId: string
-}
 
 /** Compacts a knowledge base until the signal fires. */
 type Compaction = (
@@ -38,18 +34,18 @@ export class Compactor {
    * @throws knowledge_base_not_found, collection_unavailable
    * @throws forbidden  the caller may see only some rows, which the sizes would reveal
    */
-  async run(address: BaseAddress, caller: Caller): Promise<KnowledgeBaseCompaction> {
-    const compact = await this.#prepare(address, caller)
+  async run(baseKey: BaseKey, caller: Caller): Promise<KnowledgeBaseCompaction> {
+    const compact = await this.#prepare(baseKey, caller)
     return runUntilCallerDisconnects(caller, compact)
   }
 
   /** Like {@link run}, but returns events. An error that occurs later is the last event. */
-  async stream(address: BaseAddress, caller: Caller): Promise<AsyncIterable<ServerEvent>> {
-    return this.#events(await this.#prepare(address, caller), caller)
+  async stream(baseKey: BaseKey, caller: Caller): Promise<AsyncIterable<ServerEvent>> {
+    return this.#events(await this.#prepare(baseKey, caller), caller)
   }
 
-  async #prepare(address: BaseAddress, caller: Caller): Promise<Compaction> {
-    const { workspaceId, knowledgeBaseId } = address
+  async #prepare(baseKey: BaseKey, caller: Caller): Promise<Compaction> {
+    const { workspaceId, knowledgeBaseId } = baseKey
     const { base, store, key } = await this.#bases.openContext(workspaceId, knowledgeBaseId)
     requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(base))
     // The file has the content of all workspaces.

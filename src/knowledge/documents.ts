@@ -12,6 +12,7 @@ import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import { withOwner } from './ownership.ts'
@@ -121,10 +122,7 @@ export class Documents {
 
   /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */
   async get(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow> {
-    const visibility = await this.visibilityIn(documentKey, caller)
-    const { row } = await this.requireStored(documentKey)
-    if (!documentMatcher(visibility)(row)) throw documentNotFound(documentKey.documentId)
-    return row
+    return this.requireVisible(documentKey, await this.visibilityIn(documentKey, caller))
   }
 
   /**
@@ -233,7 +231,7 @@ export class Documents {
     caller: ContentCaller,
   ): Promise<RowPage<Chunk>> {
     const visibility = await this.visibilityIn(documentKey, caller)
-    await this.get(documentKey, caller)
+    await this.requireVisible(documentKey, visibility)
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const list = ['chunks', ...keyOf(documentKey)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
@@ -259,6 +257,13 @@ export class Documents {
     if (stored) return stored
     await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
     throw documentNotFound(documentKey.documentId)
+  }
+
+  /** @throws document_not_found, knowledge_base_not_found */
+  private async requireVisible(documentKey: DocumentKey, visibility: Visibility): Promise<DocumentRow> {
+    const { row } = await this.requireStored(documentKey)
+    if (!documentMatcher(visibility)(row)) throw documentNotFound(documentKey.documentId)
+    return row
   }
 
   /** Returns the rows of a knowledge base that a caller may see. */

@@ -1,5 +1,6 @@
+import { randomNumbers } from '../base/random-numbers.ts'
 import { unitVector } from '../base/unit-vector.ts'
-import { randomNumbers, rowBasis } from './lsa/basis.ts'
+import { rowBasis } from './lsa/basis.ts'
 import { type Panels, panelEntry, roundUpToPanels } from './lsa/panels.ts'
 import { countTerms, type EmbeddedPassage, frequencyWeight, weighTerms } from './lsa/weigh-terms.ts'
 
@@ -148,7 +149,7 @@ export function createSampler(total: number, size: number, seed = seedDefault): 
   let needed = size
   let left = total
   return () => {
-    const isTaken = total <= size || ((next() + 1) / 2) * left < needed
+    const isTaken = total <= size || next() * left < needed
     left--
     if (isTaken) needed--
     return isTaken && needed >= 0

@@ -215,6 +215,7 @@ export class Pager {
         after = positionOf(table, list, stored)
       }
       if (batch.length < filteredBatchMin) return { items, nextCursor: null }
+      await yieldToEventLoop()
     }
   }
 

@@ -78,3 +78,15 @@ export function requireCommands(store: ContentStore): RawCommands {
     throw new WbError('driver_unavailable', `the ${store.name} store does not support commands`)
   return store.commands
 }
+
+/** @throws dimension_mismatch  the length of the vector is not the dimension of the space */
+export function requireVectorDimension(
+  { dimension }: { readonly dimension: number },
+  vector: Float32Array,
+): void {
+  if (vector.length !== dimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `the vector has ${vector.length} numbers, but the collection requires ${dimension}`,
+    )
+}

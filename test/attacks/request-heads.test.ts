@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkHead, exchangeBytes, responsesIn, seededRandom } from '../harness/request-heads.ts'
+import { randomNumbers } from '../../src/base/random-numbers.ts'
+import { checkHead, exchangeBytes, responsesIn } from '../harness/request-heads.ts'
 import { type Serving, serve, spawnServe } from '../wire/harness.ts'
 
 let serving: Serving
@@ -61,7 +62,7 @@ test('an exception outside any request is logged, and the server keeps answering
 })
 
 test('2,000 generated request heads get HTTP responses, and errors in JSON [security rule 19]', async () => {
-  const random = seededRandom(20_261_123)
+  const random = randomNumbers(20_261_123)
   const statuses = new Map<number | undefined, number>()
   for (let round = 0; round < 100; round++) {
     const answered = await Promise.all(Array.from({ length: 20 }, () => checkHead(port, random)))

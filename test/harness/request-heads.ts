@@ -1,16 +1,5 @@
 import { connect } from 'node:net'
 
-/** Returns a seeded generator of numbers from 0 (inclusive) to 1 (exclusive), using mulberry32. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const methods = [
   'GET',
   'HEAD',

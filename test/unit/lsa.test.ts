@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { randomNumbers } from '../../src/base/random-numbers.ts'
 import { terms } from '../../src/base/words.ts'
-import { randomNumbers } from '../../src/models/lsa/basis.ts'
 import {
   createSampler,
   type EmbeddedPassage,
@@ -33,7 +33,7 @@ const corpus = fc.array(passage, { maxLength: 20 })
 /** Passages of six words each, taken from the twenty words of one topic; topics have no words in common. */
 function topicCorpus(topics: number, passagesPerTopic: number): EmbeddedPassage[] {
   const next = randomNumbers(7)
-  const pick = () => Math.floor((next() + 1) * 10)
+  const pick = () => Math.floor(next() * 20)
   return Array.from({ length: topics * passagesPerTopic }, (_, n) => ({
     title: null,
     text: Array.from({ length: 6 }, () => `topic${n % topics}word${pick()}`).join(' '),

@@ -1,3 +1,4 @@
+import { randomNumbers } from '../../base/random-numbers.ts'
 import {
   createPanels,
   innerProducts,
@@ -21,17 +22,6 @@ interface BasisOptions {
   iterations: number
   seed: number
   onRound(done: number, rounds: number): void
-}
-
-/** Returns a generator of uniform random numbers in [-1, 1), determined by the seed (mulberry32). */
-export function randomNumbers(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 31 - 1
-  }
 }
 
 /**
@@ -96,7 +86,7 @@ export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound 
   let basis = createPanels(small.rows, width)
   let image = createPanels(small.rows, width)
   const largeProduct = createPanels(large.rows, width)
-  for (let index = 0; index < basis.values.length; index++) basis.values[index] = next()
+  for (let index = 0; index < basis.values.length; index++) basis.values[index] = 2 * next() - 1
   for (let round = 0; round < iterations; round++) {
     multiply(large, basis, largeProduct)
     multiply(small, largeProduct, image)

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../../base/clock.ts'
 import { compareCodePoints } from '../../base/compare-code-points.ts'
 import { words } from '../../base/words.ts'
@@ -26,39 +25,24 @@ import {
   type SpaceLease,
   type StoredPassage,
 } from '../content.ts'
-import { createMatcher, joinFilters, matchesFilter } from '../filter.ts'
+import { createMatcher, joinFilters } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
-import { collectionMissing, requireSearchableSpace } from '../store-features.ts'
+import { collectionMissing, requireSearchableSpace, requireVectorDimension } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
-
-interface MemoryRecord extends Omit<ContentRecord, 'vector'> {
-  readonly record: number
-}
-
-type VectorsByRecord = ReadonlyMap<number, Float32Array>
-
-/** A vector space. Immutable: a change replaces it. */
-interface MemorySpace {
-  readonly dimension: number
-  readonly metric: Metric
-  readonly generation: number
-  /** Vectors of the current generation. */
-  readonly vectors: VectorsByRecord
-  /** Vectors of the next generation; undefined if nothing was staged. */
-  readonly staged: VectorsByRecord | undefined
-  /** Highest record number that was added to the current generation other than with its record. */
-  readonly filledThrough: number
-  readonly lease: { readonly owner: string; readonly until: number } | undefined
-}
-
-/** A collection, with its records by ID and its vector spaces by name. Immutable: a write replaces it. */
-interface MemoryCollection {
-  readonly collection: Omit<Collection, 'dimension' | 'metric' | 'generation'>
-  readonly records: ReadonlyMap<string, MemoryRecord>
-  readonly spaces: ReadonlyMap<string, MemorySpace>
-  /** Time of the last change of a record in milliseconds since 1970. */
-  readonly changedAt: number | null
-}
+import {
+  checkOwners,
+  emptySpace,
+  filledSpace,
+  type MemoryCollection,
+  type MemoryRecord,
+  type MemorySpace,
+  ownerOf,
+  requireVector,
+  sumBytes,
+  withoutRecords,
+  withRecords,
+  withVectors,
+} from './collection.ts'
 
 /**
  * Opens a content store in memory, for workspaces whose vectors must never be written to disk. A search compares the
@@ -336,7 +320,7 @@ class MemoryContent {
     }: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): ScoredRecord[] {
     const space = this.#requireSpace(key)
-    requireDimension(space, vector)
+    requireVectorDimension(space, vector)
     requireSearchableSpace(key, space.generation, generation)
     const scored = this.#visibleRecords(key, constraints).flatMap(({ record }) => {
       const stored = space.vectors.get(record)
@@ -455,103 +439,8 @@ class MemoryContent {
   }
 }
 
-function sumBytes({ records, spaces }: MemoryCollection): CollectionBytes {
-  const bytes = { text: 0, payload: 0, vectors: 0, postings: 0 }
-  for (const { vectors, dimension } of spaces.values())
-    bytes.vectors += vectors.size * dimension * Float32Array.BYTES_PER_ELEMENT
-  for (const { title, text, payload } of records.values()) {
-    bytes.text += Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? '')
-    bytes.payload += Buffer.byteLength(JSON.stringify(payload))
-  }
-  return bytes
-}
-
 function wordsOf({ title, text }: MemoryRecord): string[] {
   return words(`${title ?? ''} ${text ?? ''}`)
-}
-
-function ownerOf(entry: MemoryCollection | undefined, id: string, { filter }: Visibility): RecordOwner {
-  const record = entry?.records.get(id)
-  const isVisible = !record || matchesFilter(filter, record.payload)
-  return { id, documentId: record?.documentId ?? null, isVisible }
-}
-
-function checkOwners(
-  entry: MemoryCollection,
-  { owners, visibility }: Extract<ContentWrite, { op: 'requireOwners' }>,
-): MemoryCollection | WriteFailure {
-  const areUnchanged = owners.every(owner => isDeepStrictEqual(ownerOf(entry, owner.id, visibility), owner))
-  return areUnchanged ? entry : 'stale'
-}
-
-function emptySpace({ dimension, metric }: { dimension: number; metric: Metric }): MemorySpace {
-  const vectors = new Map()
-  return { dimension, metric, generation: 0, vectors, staged: undefined, filledThrough: 0, lease: undefined }
-}
-
-/** Returns a space with other vectors in its current generation. */
-function filledSpace(space: MemorySpace, vectors: VectorsByRecord): MemorySpace {
-  const filledThrough = [...vectors.keys()].reduce((a, b) => Math.max(a, b), space.filledThrough)
-  return { ...space, vectors, filledThrough }
-}
-
-/** Adds vectors of the records that exist, except those that have one. */
-function withVectors(
-  before: VectorsByRecord = new Map(),
-  { records }: MemoryCollection,
-  added: readonly RecordVector[],
-): VectorsByRecord {
-  const existing = recordNumbers(records)
-  const vectors = new Map(before)
-  for (const { record, vector } of added)
-    if (existing.has(record) && !vectors.has(record)) vectors.set(record, Float32Array.from(vector))
-  return vectors
-}
-
-function recordNumbers(records: MemoryCollection['records']): ReadonlySet<number> {
-  return new Set([...records.values()].map(({ record }) => record))
-}
-
-/** Replaces the records, and removes the vectors of records that are gone from all spaces. */
-function withRecords(
-  { collection, spaces }: MemoryCollection,
-  records: ReadonlyMap<string, MemoryRecord>,
-): MemoryCollection {
-  const existing = recordNumbers(records)
-  const remaining = (vectors: VectorsByRecord) =>
-    new Map([...vectors].filter(([record]) => existing.has(record)))
-  return {
-    collection: { ...collection, version: collection.version + 1, records: records.size },
-    records,
-    spaces: new Map(
-      [...spaces].map(([name, space]) => {
-        const staged = space.staged && remaining(space.staged)
-        return [name, { ...space, vectors: remaining(space.vectors), staged }]
-      }),
-    ),
-    changedAt: systemClock.now(),
-  }
-}
-
-function withoutRecords(
-  entry: MemoryCollection,
-  isRemoved: (record: MemoryRecord) => boolean,
-): MemoryCollection {
-  const remaining = [...entry.records].filter(([, record]) => !isRemoved(record))
-  return remaining.length === entry.records.size ? entry : withRecords(entry, new Map(remaining))
-}
-
-function requireVector(space: MemorySpace, vector: Float32Array): void {
-  requireDimension(space, vector)
-  if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
-}
-
-function requireDimension({ dimension }: MemorySpace, vector: Float32Array): void {
-  if (vector.length !== dimension)
-    throw new WbError(
-      'dimension_mismatch',
-      `the vector has ${vector.length} numbers, but the collection requires ${dimension}`,
-    )
 }
 
 function similarity(metric: Metric, query: Float32Array, stored: Float32Array): number {

@@ -1,4 +1,3 @@
-import { WbError } from '../../contract/errors.ts'
 import {
   type Collection,
   type CollectionKey,
@@ -83,15 +82,6 @@ export function requireCollection(connection: SqliteConnection, key: SpaceKey): 
   const row = findCollection(connection, key)
   if (!row) throw collectionMissing(key)
   return row
-}
-
-/** @throws dimension_mismatch  the length of the vector is not the dimension of the space */
-export function requireVectorDimension(collection: CollectionRow, vector: Float32Array): void {
-  if (vector.length !== collection.dimension)
-    throw new WbError(
-      'dimension_mismatch',
-      `the vector has ${vector.length} numbers, but the collection requires ${collection.dimension}`,
-    )
 }
 
 export function describeCollection(connection: SqliteConnection, key: SpaceKey): Collection | undefined {

@@ -8,12 +8,12 @@ import {
   type Metric,
 } from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
+import { requireVectorDimension } from '../store-features.ts'
 import {
   type CollectionRow,
   encodeVector,
   findCollection,
   listSpaces,
-  requireVectorDimension,
   stagingTable,
   tablesOfSpace,
   textTable,

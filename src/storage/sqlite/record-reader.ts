@@ -143,12 +143,12 @@ export function ownerOfRecord(
   connection: SqliteConnection,
   { collection, id, visibility }: { collection: number; id: string; visibility: Visibility },
 ): RecordOwner {
+  const { filter } = visibility
   const row = connection
     .prepare<{ record: number; documentId: string | null; payload: string }>(
-      'SELECT record, document_id AS documentId, payload FROM record WHERE collection = ? AND id = ?',
+      `SELECT record, document_id AS documentId${filter ? ', payload' : ''} FROM record WHERE collection = ? AND id = ?`,
     )
     .get(collection, id)
-  const { filter } = visibility
   const isVisible = !row || !filter || matchesFilter(filter, decodePayload(row))
   return { id, documentId: row?.documentId ?? null, isVisible }
 }

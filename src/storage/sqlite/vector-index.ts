@@ -2,13 +2,12 @@ import type { ScoredRecord, SearchConstraints, SpaceKey } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
 import { type ReadVectors, Segment, type SegmentQuery } from '../scan/segment.ts'
-import { requireSearchableSpace } from '../store-features.ts'
+import { requireSearchableSpace, requireVectorDimension } from '../store-features.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import {
   type CollectionRow,
   decodeVector,
   requireCollection,
-  requireVectorDimension,
   type VectorRow,
   vectorTable,
 } from './collections.ts'

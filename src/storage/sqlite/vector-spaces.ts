@@ -11,6 +11,7 @@ import {
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { matchesFilter } from '../filter.ts'
+import { requireVectorDimension } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -18,7 +19,6 @@ import {
   encodeVector,
   findCollection,
   requireCollection,
-  requireVectorDimension,
   stagingTable,
   vectorTable,
 } from './collections.ts'
