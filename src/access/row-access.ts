@@ -137,7 +137,9 @@ function throwPrincipalRequired(): never {
   throw new WbError(
     'policy_principal_required',
     'row-level access is on in this workspace, and the request has no principal',
-    { hint: 'Sign in, or use an API key of the workspace.' },
+    {
+      hint: 'Sign in, or use an API key of the workspace. On the machine with the data directory, --as-operator shows everything.',
+    },
   )
 }
 

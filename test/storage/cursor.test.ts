@@ -189,6 +189,18 @@ describe('pages', () => {
     expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
 
+  test('of a search that finds nothing let other work run', async () => {
+    const names = Array.from({ length: 200 }, (_, n) => `n${n}`)
+    const pager = new Pager(await documents(names), cursors)
+    let isOtherWorkDone = false
+    setImmediate(() => {
+      isOtherWorkDone = true
+    })
+    const search = { finds: async () => false, isExhausted: false }
+    expect((await pager.searchPage(tables.documents, list, { limit: 1 }, search)).items).toEqual([])
+    expect(isOtherWorkDone).toBe(true)
+  })
+
   test('contain only the position of a visible row', async () => {
     const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
     const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })
