@@ -137,8 +137,8 @@ export class KnowledgeBases {
   }
 
   /**
-   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Counts only chunks that the
-   * caller may see.
+   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Omits the state for a caller
+   * who may not see all rows, because its figures depend on all of them.
    */
   async show(
     { workspaceId, knowledgeBaseId }: BaseKey,
@@ -148,9 +148,8 @@ export class KnowledgeBases {
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    const { key, collection, store } = await this.openContext(workspaceId, knowledgeBaseId)
-    const visibility = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
-    const chunks = visibility.filter ? await store.count(key, visibility) : collection.records
+    if ((await caller.rowAccess(workspaceId)).visibleOrNone(base).filter) return base
+    const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
     const state = this.parts.isFitting(key)
       ? 'fitting'
       : collection.generation === 0
@@ -161,8 +160,8 @@ export class KnowledgeBases {
       embedder: {
         version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
         state,
-        fittedChunks: Math.min(collection.fittedRecords, chunks),
-        chunks,
+        fittedChunks: collection.fittedRecords,
+        chunks: collection.records,
       },
     }
   }

@@ -43,7 +43,12 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   rerankingServices: RerankingService,
   llmServices: LlmService,
   knowledgeBases: KnowledgeBase,
-  documents: Document.extend({ ingestKey: text, nameKey: text, jobId: text }),
+  documents: Document.extend({
+    ingestKey: text,
+    nameKey: text,
+    jobId: text,
+    isVisibilityDecided: z.boolean().optional(),
+  }),
   agents: Agent,
   conversations: Conversation.extend({
     ownerPrincipalId: text,

@@ -32,6 +32,11 @@ export interface DocumentRow extends Document {
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */
   jobId?: string | null
+  /**
+   * True if `visibleTo` was decided: while row-level access was on, or by an update. If it is null, the document then stays
+   * hidden when row-level access is turned on again.
+   */
+  isVisibilityDecided?: boolean
 }
 
 /** A workspace, with its internal fields. */
