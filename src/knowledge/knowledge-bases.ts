@@ -1,7 +1,9 @@
+import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
   AdoptableCollection,
@@ -124,8 +126,14 @@ export class KnowledgeBases {
    *
    * @throws the first code in docs/http.md#creating-a-knowledge-base that applies
    */
-  async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    return body.attach ? this.#creator.attach(workspaceId, body) : this.#creator.provision(workspaceId, body)
+  async create(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    caller: Pick<Caller, 'auth'>,
+  ): Promise<KnowledgeBase> {
+    return body.attach
+      ? this.#creator.attach(workspaceId, body, caller)
+      : this.#creator.provision(workspaceId, body)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */
@@ -315,9 +323,21 @@ export class KnowledgeBases {
    * knowledge base.
    *
    * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
+   * @throws forbidden  the caller may not see all rows, and lacks `manage:access`
    */
-  async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
+  async delete(
+    workspaceId: string,
+    knowledgeBaseId: string,
+    caller: Pick<Caller, 'auth' | 'rowAccess'>,
+  ): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
+    const { filter } = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
+    if (filter) authorize({ rule: needs('manage:access'), workspaceId }, caller)
+    return this.#delete(base)
+  }
+
+  async #delete(base: KnowledgeBase): Promise<KnowledgeBase> {
+    const { workspaceId, knowledgeBaseId } = base
     const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const key = collectionKeyOf(base)
     const change: ContentWrite = base.owned
@@ -337,7 +357,7 @@ export class KnowledgeBases {
         limit: 1,
       })
       if (!next) return
-      await this.delete(workspace.workspaceId, next.row.knowledgeBaseId).catch(undefinedIfDeleted)
+      await this.#delete(next.row).catch(undefinedIfDeleted)
     }
   }
 
