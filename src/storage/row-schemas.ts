@@ -28,6 +28,7 @@ const messageRow = Message.omit({ chatId: true }).extend({
   toolCallPayload: object,
   toolResponse: object,
   questionId: z.string().optional(),
+  sources: z.array(z.tuple([z.string(), z.string().nullable(), z.string().nullable()])).optional(),
 })
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 

@@ -141,6 +141,8 @@ function messagesOf(
       messageTs: new Date(firstMs + index).toISOString(),
       role: role === 'assistant' ? 'agent' : 'user',
       content,
+      // The client sent the text, so it reveals nothing to the client.
+      sources: [],
       ...imagesField(images),
     }
     return { row, images: imageRows(row, images) }
