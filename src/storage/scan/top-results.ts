@@ -17,6 +17,7 @@ export class TopResults {
   }
 
   offer(score: number, record: number): void {
+    if (score < this.minScore) return
     const item = { record, score }
     if (this.#heap.length < this.#k) this.#siftUp(item)
     else if (this.#k > 0 && byRank(item, this.#heap[0]!) < 0) this.#siftDown(item)
