@@ -1,7 +1,7 @@
-import type { ScoredRecord } from '../content.ts'
+import type { ScoredRecord } from './content.ts'
 
 /** Orders results best first; results with equal scores by ascending record. */
-export function byRank(a: ScoredRecord, b: ScoredRecord): number {
+function byRank(a: ScoredRecord, b: ScoredRecord): number {
   return b.score - a.score || a.record - b.record
 }
 
