@@ -11,7 +11,7 @@ import { documents } from '../../src/contract/documents.ts'
 export default class DocumentsUpdate extends WbCommand {
   static override summary = 'change the metadata or audience of a document'
   static override description =
-    'Also updates the chunks of the document. The audience is stored, but does not restrict access yet.'
+    'Also updates the chunks of the document. The audience restricts access only in a workspace with row-level access.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
@@ -46,7 +46,7 @@ export default class DocumentsUpdate extends WbCommand {
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
     const newValues = parseKeyValues(flags.set ?? [], '--set')
-    const current = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
+    const current = await this.waitFor('loading', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = current
     const fields = Object.entries({ ...current.metadata, ...newValues })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))
