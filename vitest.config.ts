@@ -7,24 +7,38 @@ const report = process.env.VITEST_JSON
 /** Tests that run every command of the docs and of the help, which takes minutes. */
 const docs = 'test/docs/**/*.test.ts'
 
+/** Tests that repeat attacks, crashes or races many times, or measure quality on a whole collection. */
+const endurance = [
+  'access/mutation',
+  'agents/chat/cranfield',
+  'agents/chat/many-answers',
+  'agents/chat/memory',
+  'attacks/bodies',
+  'attacks/damaged-store',
+  'attacks/request-heads',
+  'knowledge/deleted-meanwhile',
+  'knowledge/quality',
+  'knowledge/rare-words',
+  'processes/commands',
+  'processes/ended-at-once',
+  'processes/killed-ingest',
+  'processes/killed-turn',
+  'processes/renewal',
+  'processes/revocation',
+  'storage/durability',
+  'storage/posting-backfill',
+  'storage/postings/kills',
+  'workspaces/cascade-faults',
+].map(name => `test/${name}.test.ts`)
+
 /** Slow tests in small files. Vitest starts large files first, so these would run alone at the end. */
 const longest = new Set(
   [
-    'access/mutation',
-    'agents/chat/cranfield',
-    'agents/chat/many-answers',
-    'attacks/request-heads',
-    'knowledge/quality',
-    'processes/commands',
-    'processes/ended-at-once',
-    'processes/killed-ingest',
-    'processes/mcp-serve',
-    'processes/renewal',
-    'processes/revocation',
-    'storage/drivers',
-    'structure/dev',
-    'wire/every-code',
-  ].map(name => resolve(`test/${name}.test.ts`)),
+    ...endurance,
+    ...['processes/mcp-serve', 'storage/drivers', 'structure/dev', 'wire/every-code'].map(
+      name => `test/${name}.test.ts`,
+    ),
+  ].map(file => resolve(file)),
 )
 
 class LongestFirst extends BaseSequencer {
@@ -39,8 +53,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'product', include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, docs] },
+        test: {
+          name: 'product',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, docs, ...endurance],
+        },
       },
+      { extends: true, test: { name: 'endurance', include: endurance } },
       { extends: true, test: { name: 'docs', include: [docs] } },
     ],
     globalSetup: 'test/structure/built.ts',

@@ -3,11 +3,10 @@ import { join, relative } from 'node:path'
 
 /**
  * Prints every test of the reports that was skipped or failed, and the counts:
- * `summary.mjs TESTS DOCS REPEATED`. Fails when a skipped test is not named in `docs/`, and when TESTS or DOCS is empty
- * or has no test that passed, because its run broke off. The files of REPEATED, which may be empty, count as they ended
- * there.
+ * `summary.mjs REPORT… REPEATED`. Fails when a skipped test is not named in `docs/`, and when a report is empty or has no
+ * test that passed, because its run broke off. The files of REPEATED, which may be empty, count as they ended there.
  *
- * `summary.mjs --failed-files TESTS DOCS` prints the paths of the files that failed, one on a line.
+ * `summary.mjs --failed-files REPORT…` prints the paths of the files that failed, one on a line.
  */
 const read = path => ({
   path,
@@ -20,8 +19,8 @@ if (process.argv[2] === '--failed-files') {
   for (const { name } of failed) console.log(relative(process.cwd(), name))
   process.exit()
 }
-const [first, second, repeated] = process.argv.slice(2).map(read)
-const reports = [first, second]
+const reports = process.argv.slice(2, -1).map(read)
+const repeated = read(process.argv.at(-1))
 const files = reports
   .flatMap(report => report.files)
   .map(file => repeated.files.find(({ name }) => name === file.name) ?? file)

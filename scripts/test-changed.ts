@@ -16,7 +16,7 @@ const tests = [...new Set(changed.flatMap(file => relatedTests(file, importers))
 if (tests.length === 0) {
   console.log(`No test is near the ${changed.length} changed files.`)
 } else {
-  const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'product', ...tests], {
+  const { status } = spawnSync('npx', ['vitest', 'run', '--project', '!docs', ...tests], {
     stdio: 'inherit',
   })
   process.exitCode = status ?? 1

@@ -224,7 +224,7 @@ function runTests(
   timeout?: number,
   env: Record<string, string> = {},
 ): number | null {
-  const vitest = ['vitest', 'run', '--project', 'product', '--maxWorkers', WORKERS, ...args]
+  const vitest = ['vitest', 'run', '--project', '!docs', '--maxWorkers', WORKERS, ...args]
   const options = {
     cwd: folder,
     stdio: 'ignore',

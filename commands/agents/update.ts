@@ -26,9 +26,9 @@ export default class AgentsUpdate extends WbCommand {
   static override flags = {
     name: Flags.string({ summary: 'new name' }),
     ...withoutDefaults(agentFlags),
-    'no-kb': Flags.boolean({ summary: 'select no knowledge bases, and search all', exclusive: ['kb'] }),
+    'no-kb': Flags.boolean({ summary: 'search all knowledge bases', exclusive: ['kb'] }),
     'no-tool': Flags.boolean({
-      summary: 'select no tools, and allow all built-in ones',
+      summary: 'clear the list of tools; the agent then has all built-in tools',
       exclusive: ['tool'],
     }),
     'no-rule': Flags.boolean({ summary: 'remove all tool rules', exclusive: ['rule'] }),

@@ -9,9 +9,9 @@ import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsUpdate extends WbCommand {
-  static override summary = 'change the metadata or audience of a document'
+  static override summary = 'change the metadata or visibility of a document'
   static override description =
-    'Also updates the chunks of the document. The audience restricts access only in a workspace with row-level access.'
+    'Also updates the chunks of the document. The visibility takes effect if row-level access is on.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
@@ -35,10 +35,11 @@ export default class DocumentsUpdate extends WbCommand {
     'visible-to': Flags.string({
       multiple: true,
       exclusive: ['admins-only'],
-      summary: 'ID of a principal in the audience, or * for everyone; replaces the audience; can be repeated',
+      summary:
+        'ID of a principal who can see the document, or * for everyone; replaces the list; can be repeated',
       helpValue: 'ID',
     }),
-    'admins-only': Flags.boolean({ summary: 'limit the audience to admins' }),
+    'admins-only': Flags.boolean({ summary: 'show the document to administrators only' }),
   }
 
   async run() {

@@ -6,7 +6,7 @@ import { releaseSecret } from '../../src/cli/services/release-secret.ts'
 export default class ServicesAllow extends WbCommand {
   static override summary = 'allow a secret to be sent to a host'
   static override description =
-    'Services and MCP servers can then use the secret; with --workspace, only those in that workspace. Requires --as-operator, or a login that is not limited to specific workspaces.'
+    'Services and MCP servers can then use the secret; with --workspace, only those in that workspace. Requires --as-operator, or a login with access to all workspaces and the scope manage.'
   static override examples = [
     'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator',
     'wb services allow env:TEAM_KEY --host models.example.com --workspace demo --as-operator',

@@ -13,3 +13,10 @@ export function fnv1a(text: string, basis: number = offsetBasis): number {
   for (let index = 0; index < text.length; index++) state = Math.imul(state ^ text.charCodeAt(index), prime)
   return state >>> 0
 }
+
+/** Spreads differences between 32-bit hashes over all bits (the last step of MurmurHash3). Returns an unsigned integer. */
+export function mixBits(hash: number): number {
+  let bits = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
+  return (bits ^ (bits >>> 16)) >>> 0
+}

@@ -1,5 +1,6 @@
 import { stemmer } from 'stemmer'
 import { BoundedCache, copyPart } from './bounded-cache.ts'
+import { cutUnits } from './cut-units.ts'
 
 /** Maximum length of a term, in UTF-16 units. Longer terms, such as base64 data, are cut. */
 export const termLengthMax = 64
@@ -186,17 +187,11 @@ export function queryWords(text: string): string[] {
   return (meaningful.length > 0 ? meaningful : all).slice(0, queryWordsMax)
 }
 
-function cutTerm(word: string): string {
-  if (word.length <= termLengthMax) return word
-  const splitsPair = /[\ud800-\udbff]/.test(word.charAt(termLengthMax - 1))
-  return word.slice(0, splitsPair ? termLengthMax - 1 : termLengthMax)
-}
-
 /** Returns the term of a lowercase word; an empty string for a stopword. */
 function termOf(word: string): string {
   const cached = termCache.get(word)
   if (cached !== undefined) return cached
-  const part = copyPart(cutTerm(word))
+  const part = copyPart(cutUnits(word, termLengthMax))
   const term = stopwords.has(word) ? '' : hasStem(part) ? stemmer(part) : part
   return word.length > termLengthMax ? term : store(termCache, part, term)
 }

@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { statsOf } from '../base/folder.ts'
 import { WbError } from '../contract/errors.ts'
 
 const configFileName = 'workbase.yaml'
@@ -64,9 +64,8 @@ function configFileIn(folder: string, origin: ConfigFile['origin']): ConfigFile 
 
 function isFile(path: string): boolean {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+    return statsOf(path)?.isFile() ?? false
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOTDIR') return false
     throw new WbError(
       'validation_error',
       `${path}: cannot be read`,

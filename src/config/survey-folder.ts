@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { lstatSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { sha256 } from '../base/id.ts'
 import { isOwnedAndUnshared } from '../base/private-file.ts'
 import { WbError } from '../contract/errors.ts'
 import { managedKeys } from '../contract/setup.ts'
@@ -31,6 +31,8 @@ export interface ProjectFile {
 
 const projectSizeMax = 65_536
 const nameCharsMax = 200
+/** Length of the digest of a value, in hexadecimal digits. */
+const digestChars = 16
 const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
 
 /**
@@ -125,7 +127,7 @@ function variableValues(path: string): RiskyValues | undefined {
   return Object.fromEntries(
     risky.map(([name, value]) => [
       name,
-      isWebUrl(value) ? JSON.stringify(value) : `set, ${digestHex(value)}`,
+      isWebUrl(value) ? JSON.stringify(value) : `set, ${sha256(value).slice(0, digestChars)}`,
     ]),
   )
 }
@@ -193,8 +195,4 @@ function untrustedFolderError(path: string, reason: string): WbError {
   return new WbError('validation_error', `${path}: ${reason}`, {
     hint: 'Only regular files that belong to you are used. To use another file, name it with --config or --data-dir.',
   })
-}
-
-function digestHex(value: string): string {
-  return createHash('sha256').update(value).digest('hex').slice(0, 16)
 }

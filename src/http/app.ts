@@ -139,6 +139,7 @@ export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App 
     requestStarted: () => inFlight.start(),
     requestEnded: () => inFlight.end(),
   }
+  // A request that matches no route can still be for the additional path of the sign-in callback.
   const handleUnknownPath = bindUnknownPath(context)
   let callback = handleUnknownPath
   const isCallback = (event: H3Event) =>

@@ -94,7 +94,7 @@ export interface AppContext {
   readonly requestEnded: () => void
 }
 
-/** Properties of a route that logs and error responses use. `path` is the pattern, such as `/jobs/:jobId`. */
+/** Properties of a route for logs and error responses. `path` is the pattern, such as `/jobs/:jobId`. */
 export interface MatchedRoute {
   readonly path: string
   readonly errors: readonly ErrorCode[]

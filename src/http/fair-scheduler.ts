@@ -17,9 +17,9 @@ export interface WorkOwner {
 const tickMsMax = 4
 
 /**
- * Number of ticks that start no work after a tick that took too long, as long as connections arrive. Node accepts one
- * connection per tick: without these pauses, a new connection behind a thousand others would wait for a thousand long
- * ticks.
+ * Number of ticks to skip after a tick that took too long, while new connections arrive. No work starts in a skipped tick.
+ * Node accepts one connection per tick, so without the pauses a new connection behind a thousand others would wait for a
+ * thousand long ticks.
  */
 const pauseTicks = 16
 
@@ -41,7 +41,7 @@ export class FairScheduler {
   #isTickScheduled = false
   #pausesLeft = 0
   #lastAccepted = 0
-  /** Start of the last tick; undefined if no work started in it. */
+  /** Start of the last tick, in milliseconds; undefined if it was skipped. */
   #busySince: number | undefined
 
   /**

@@ -37,7 +37,7 @@ export interface EncodedBody {
   readonly content: string | Uint8Array | null
 }
 
-export type EncodeReply = (status: number, body: unknown) => EncodedBody
+type EncodeReply = (status: number, body: unknown) => EncodedBody
 
 /**
  * Returns an encoder for the responses of a route. A body is encoded with its schema, so undeclared fields cannot

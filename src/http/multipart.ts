@@ -149,9 +149,11 @@ async function readParts(
     throw toFormError(error)
   })
   await Promise.all(reading)
+  // A small file may still be in the write buffer, or not created yet, after the whole body has arrived.
+  const [stored] = await Promise.allSettled([storedFile?.writing])
   if (formError) throw formError
-  // A small file may still be in the write buffer after the whole body has arrived.
-  const file = await storedFile?.writing.catch(error => Promise.reject(toFormError(error)))
+  if (stored.status === 'rejected') throw toFormError(stored.reason)
+  const file = stored.value
   // The handler reads the file into memory.
   reservation.resize(textBytes + (file?.sizeBytes ?? 0))
   return { texts, file }

@@ -29,8 +29,8 @@ export function parseRequestJson(bytes: Buffer): unknown {
 }
 
 /**
- * Returns true if a text contains `INFINITE_DIGITS` digits in a row. A regular expression for them would take longer than
- * parsing the numbers of a vector, so this looks only at each character that such a row cannot avoid.
+ * Returns true if a text contains `INFINITE_DIGITS` digits in a row. Tests only every `INFINITE_DIGITS`-th character,
+ * because each such row contains one of them. A regular expression would take longer than parsing the numbers of a vector.
  */
 function hasLongNumber(text: string): boolean {
   for (let at = INFINITE_DIGITS - 1; at < text.length; at += INFINITE_DIGITS) {

@@ -45,7 +45,7 @@ export class UnreadBodies {
   }
 
   #end(request: IncomingMessage): void {
-    // Node reads the rest of a body itself, unless something else has started to read it.
+    // Start to read, because Node would otherwise read the rest of the body itself, without a limit.
     request.read(0)
     if (this.#readCount < concurrentReadsMax) this.#readRest(request)
     else {

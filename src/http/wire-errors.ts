@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http'
+import { type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
@@ -83,7 +83,7 @@ function rejectSocket(socket: Duplex, error: WbError, context: WireErrorContext)
   const { status, pairs, body } = wireReply(error, context)
   const head = pairs.map(([name, value]) => `${name}: ${value}`)
   const isHead = pending?.req.method === 'HEAD'
-  const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`, ...head, '', isHead ? '' : body]
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', isHead ? '' : body]
   socket.end(lines.join('\r\n'))
   socket.resume()
   setTimeout(() => socket.destroy(), lingerMs).unref()
@@ -116,10 +116,4 @@ function wireReply(error: WbError, { settings }: WireErrorContext): WireReply {
     ['connection', 'close'],
   ]
   return { status, pairs: replaceHeaders(pairs, headers), body }
-}
-
-const reasonPhrases: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  431: 'Request Header Fields Too Large',
 }

@@ -19,7 +19,7 @@ export interface TextQuery {
   readonly charsMax: number
 }
 
-/** Start of a page: the cursor of its first chunk, and the number of characters after it that earlier pages contain. */
+/** Start of a page: the cursor of its first chunk, and the number of characters from the start of that chunk to skip. */
 const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
 /** Minimum length of an overlap. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8

@@ -139,8 +139,8 @@ function addScaled(sum: Float64Array, values: Int8Array, start: number, factor: 
 }
 
 /**
- * Returns a function that decides for each of `total` items, one after another, if it belongs to a random sample. All
- * samples of `size` items are equally likely (selection sampling). Of fewer items, all are taken.
+ * Returns a function to call once for each of `total` items. It returns true if the item belongs to a random sample of
+ * `size` items. All samples are equally likely (selection sampling). If there are at most `size` items, it takes all.
  *
  * @see Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S
  */

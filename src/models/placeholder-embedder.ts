@@ -1,5 +1,5 @@
 import { BoundedCache } from '../base/bounded-cache.ts'
-import { fnv1a } from '../base/fnv1a.ts'
+import { fnv1a, mixBits } from '../base/fnv1a.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh-terms.ts'
 import { lsaDimension } from './lsa.ts'
@@ -11,13 +11,6 @@ const gramWeight = 0.5
 const gramLengths = [3, 4]
 /** Start value for hashing n-grams. It makes their hashes differ from those of terms with the same characters. */
 const gramBasis = 0x050c5d1f
-
-/** Mixes the bits of a hash (the finalizer of MurmurHash3). */
-function mix(state: number): number {
-  let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
-  return mixed ^ (mixed >>> 16)
-}
 
 /** Maximum number of terms whose features are cached. */
 const cachedTermsMax = 1 << 17
@@ -34,7 +27,7 @@ function encodeFeature(hash: number): string {
   let state = hash
   let feature = ''
   for (let step = 0; step < positionsPerFeature; step++) {
-    state = mix(state + 0x9e3779b9)
+    state = mixBits(state + 0x9e3779b9)
     feature += String.fromCharCode((((state >>> 1) % lsaDimension) << 1) | (state & 1))
   }
   return feature
@@ -90,8 +83,8 @@ export function placeholderEmbed(passage: EmbeddedPassage | string): Float32Arra
     const weight = frequencyWeight(count)
     addFeatures(sum, features, { start: 0, end: positionsPerFeature, weight })
     const grams = features.length / positionsPerFeature - 1
-    const ofGrams = (weight * gramWeight) / Math.sqrt(grams)
-    addFeatures(sum, features, { start: positionsPerFeature, end: features.length, weight: ofGrams })
+    const weightOfGram = (weight * gramWeight) / Math.sqrt(grams)
+    addFeatures(sum, features, { start: positionsPerFeature, end: features.length, weight: weightOfGram })
   }
   return unitVector(sum)
 }

@@ -258,9 +258,9 @@ export interface WordOccurrences {
 /** Search by words. If a store does not support it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
-   * Returns at most `limit` results, best first. A result contains every phrase in quotation marks, if the store supports
-   * phrases. If `isTyping` is true, words that begin as the last word of the text match it too. Fails with `hybrid_not_supported` if the store does not
-   * support `statistics`.
+   * Returns at most `limit` results, best first. If the store supports phrases, each result contains all phrases in
+   * quotation marks. If `isTyping` is true, the last word of the text also matches words that begin with it. Fails with
+   * `hybrid_not_supported` if the store does not support `statistics`.
    */
   search(
     key: CollectionKey,
@@ -384,7 +384,7 @@ export interface FittedSpaces extends VectorSpaces {
     key: CollectionKey,
     query: { after: number; limit: number; visibility: Visibility },
   ): Promise<FitPassage[]>
-  /** Counts all records as unfitted, so that a fit is due. */
+  /** Marks all records as unfitted, so that a fit is due. */
   invalidate(key: CollectionKey): Promise<void>
   /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
@@ -434,8 +434,8 @@ export interface ContentStore {
   /** Returns stored bytes, in the order of `keys`; undefined for a collection that does not exist. Reads no records. */
   storedBytes(keys: readonly CollectionKey[]): Promise<(CollectionBytes | undefined)[]>
   /**
-   * Removes what deleted records left, and gives space back. Searches and writes can run in the meantime. Absent in a store
-   * in which deleted records leave nothing.
+   * Removes the data of deleted records that is still stored, and returns the space to the disk. Searches and writes can run
+   * in the meantime. Absent in a store that removes all data when a record is deleted.
    *
    * @throws collection_unavailable  there is no such collection
    * @throws the reason of the signal, after the current step; the work done so far is kept

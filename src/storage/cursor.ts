@@ -111,8 +111,7 @@ export class Pager {
     list: RowRange,
     query: { limit: number; cursor?: string },
   ): Promise<RowPage<Row>> {
-    const after =
-      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
+    const after = this.startOf(table, list, query)
     const limit = query.limit + 1
     const storedRows = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
     const last = storedRows.at(-1)
@@ -133,8 +132,7 @@ export class Pager {
     storedRows: readonly Stored<Row>[],
     query: { limit: number; cursor?: string },
   ): Promise<RowPage<Row>> {
-    const after =
-      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
+    const after = this.startOf(table, list, query)
     const remaining = storedRows
       .map(stored => ({ stored, position: positionOf(table, list, stored) }))
       .filter(({ position }) => after === undefined || compareValues(position, after) > 0)
@@ -160,13 +158,12 @@ export class Pager {
   ): Promise<RowPage<Kept>> {
     const accepted: Stored<Kept>[] = []
     const limit = Math.max(query.limit + 1, filteredBatchMin)
-    let after =
-      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
+    let after = this.startOf(table, list, query)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
       for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
       const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
-      // If the page ends early, its last row is left for the next page. It only shows that there are more rows.
+      // If the page gets too long, its last row is moved to the next page, because that row shows that a next page exists.
       const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
       if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
@@ -204,8 +201,7 @@ export class Pager {
     search: { finds(row: Row): Promise<boolean>; readonly isExhausted: boolean },
   ): Promise<RowPage<Row>> {
     const items: Row[] = []
-    let after =
-      query.cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), query.cursor)
+    let after = this.startOf(table, list, query)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
       for (const stored of batch) {
@@ -217,6 +213,19 @@ export class Pager {
       if (batch.length < filteredBatchMin) return { items, nextCursor: null }
       await yieldToEventLoop()
     }
+  }
+
+  /**
+   * Returns the position after which a page starts; undefined for the first page.
+   *
+   * @throws invalid_cursor  the cursor belongs to another list
+   */
+  private startOf(
+    table: AnyTable,
+    list: RowRange,
+    { cursor }: { cursor?: string },
+  ): ColumnValue[] | undefined {
+    return cursor === undefined ? undefined : this.cursors.decode(listIdentity(table, list), cursor)
   }
 
   /** @param storedRows  rows of the page, followed by at least one more row unless it is the last page */

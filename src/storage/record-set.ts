@@ -26,12 +26,18 @@ export class SortedRecords implements RecordSet {
 }
 
 /** Returns the index of a number in a sorted list of distinct numbers; -1 if it is missing. */
-export function indexOfSorted(ascending: Float64Array, wanted: number): number {
+export function indexOfSorted(ascending: ArrayLike<number>, wanted: number): number {
+  const index = lowerBound(ascending, wanted)
+  return ascending[index] === wanted ? index : -1
+}
+
+/** Returns the index of the first number that is not below `wanted` in a sorted list; the length if all are below. */
+export function lowerBound(ascending: ArrayLike<number>, wanted: number): number {
   let [low, high] = [0, ascending.length]
   while (low < high) {
     const middle = (low + high) >>> 1
     if (ascending[middle]! < wanted) low = middle + 1
     else high = middle
   }
-  return ascending[low] === wanted ? low : -1
+  return low
 }

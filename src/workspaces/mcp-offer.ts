@@ -17,7 +17,7 @@ const nameCharsMax = limits.toolIdChars - mcpToolId('', '').length - uuidChars
 
 /** A tool, with the description that models receive. */
 export interface OfferedTool extends McpTool {
-  /** Hash of the complete description. */
+  /** Hash of the name, the description and the schema, see {@link hashTool}. */
   readonly hash: string
 }
 
@@ -69,8 +69,8 @@ export function findAcceptedTool(
 }
 
 /**
- * Returns the schema or, if it is too long or does not describe an object, a generic schema. Model providers would
- * reject such a schema.
+ * Returns the schema of a tool, or a schema for any object if model providers would reject it: if it is too long, or does
+ * not describe an object.
  */
 function boundSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax

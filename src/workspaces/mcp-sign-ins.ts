@@ -432,7 +432,7 @@ function throwSignInFailure(error: unknown): never {
 }
 
 /** Returns the error for a caller who has not signed in to a server. */
-export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
+function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
   return new McpFailure(
     'sign_in_required',
     `You are not signed in to this server. Sign in with: ${mcpLoginCommand(server)}`,

@@ -1,15 +1,5 @@
-import { newId } from '../base/id.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
-import type {
-  ChunkingCreate,
-  ChunkingService,
-  EmbeddingCreate,
-  EmbeddingService,
-  LlmCreate,
-  LlmService,
-  RerankingCreate,
-  RerankingService,
-} from '../contract/services.ts'
+import type { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
 import type { AnyTable, ColumnName, RowTable } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
@@ -22,9 +12,6 @@ export interface AnyService {
   readonly updatedAt: string
 }
 
-/** Fields that the runtime sets on services of any kind. */
-export type ServiceSystemFields = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
-
 /** A table whose rows refer to services of one kind, and its index by workspace and service. */
 interface ServiceUsage {
   readonly noun: string
@@ -32,13 +19,11 @@ interface ServiceUsage {
   readonly index: string
 }
 
-/** Properties of one kind of service. `Create` is the type of the fields for a new service. */
-export interface ServiceKind<Row extends AnyService, Create> {
+/** Properties of one kind of service. */
+export interface ServiceKind<Row extends AnyService> {
   readonly noun: string
   readonly table: RowTable<Row>
-  /** Creates a service, with a new ID if the fields do not contain one. */
-  compose(fields: Create, systemFields: ServiceSystemFields): Row
-  idOf(row: Row): string
+  readonly idField: ColumnName<Row>
   readonly usedBy: readonly ServiceUsage[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
@@ -46,10 +31,7 @@ export interface ServiceKind<Row extends AnyService, Create> {
   readonly fixedWhileInUse: readonly ColumnName<Row>[]
 }
 
-export function serviceNotFound(
-  kind: Pick<ServiceKind<never, never>, 'noun' | 'notFound'>,
-  id: string,
-): WbError {
+export function serviceNotFound(kind: Pick<ServiceKind<never>, 'noun' | 'notFound'>, id: string): WbError {
   return new WbError(kind.notFound, `${kind.noun} '${id}' not found`)
 }
 
@@ -62,60 +44,40 @@ function byAgents(index: string): ServiceUsage {
 }
 
 /** Chunking services. All fields can change: only new documents are chunked with the new settings. */
-export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
+export const chunkingKind: ServiceKind<ChunkingService> = {
   noun: 'chunking service',
   table: tables.chunkingServices,
-  compose: ({ chunkingServiceId = newId(), ...fields }, systemFields) => ({
-    ...fields,
-    ...systemFields,
-    chunkingServiceId,
-  }),
-  idOf: row => row.chunkingServiceId,
+  idField: 'chunkingServiceId',
   usedBy: [byKnowledgeBases('byChunkingService')],
   notFound: 'chunking_service_not_found',
   inUse: 'chunking_service_in_use',
   fixedWhileInUse: [],
 }
 
-export const embeddingKind: ServiceKind<EmbeddingService, EmbeddingCreate> = {
+export const embeddingKind: ServiceKind<EmbeddingService> = {
   noun: 'embedding service',
   table: tables.embeddingServices,
-  compose: ({ embeddingServiceId = newId(), ...fields }, systemFields) => ({
-    ...fields,
-    ...systemFields,
-    embeddingServiceId,
-  }),
-  idOf: row => row.embeddingServiceId,
+  idField: 'embeddingServiceId',
   usedBy: [byKnowledgeBases('byEmbeddingService')],
   notFound: 'embedding_service_not_found',
   inUse: 'embedding_service_in_use',
   fixedWhileInUse: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
 }
 
-export const rerankingKind: ServiceKind<RerankingService, RerankingCreate> = {
+export const rerankingKind: ServiceKind<RerankingService> = {
   noun: 'reranking service',
   table: tables.rerankingServices,
-  compose: ({ rerankingServiceId = newId(), ...fields }, systemFields) => ({
-    ...fields,
-    ...systemFields,
-    rerankingServiceId,
-  }),
-  idOf: row => row.rerankingServiceId,
+  idField: 'rerankingServiceId',
   usedBy: [byKnowledgeBases('byRerankingService'), byAgents('byRerankingService')],
   notFound: 'reranking_service_not_found',
   inUse: 'reranking_service_in_use',
   fixedWhileInUse: [],
 }
 
-export const llmKind: ServiceKind<LlmService, LlmCreate> = {
+export const llmKind: ServiceKind<LlmService> = {
   noun: 'LLM service',
   table: tables.llmServices,
-  compose: ({ llmServiceId = newId(), ...fields }, systemFields) => ({
-    ...fields,
-    ...systemFields,
-    llmServiceId,
-  }),
-  idOf: row => row.llmServiceId,
+  idField: 'llmServiceId',
   usedBy: [byAgents('byLlmService')],
   notFound: 'llm_service_not_found',
   inUse: 'llm_service_in_use',

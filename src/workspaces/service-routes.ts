@@ -20,12 +20,12 @@ import type { Services } from './services.ts'
 
 type ServicePathParams<Name extends string = never> = Record<'workspaceId' | Name, string>
 
-/** Returns handlers for the five operations on services of one kind. `idOf` reads the service ID from the path. */
-function serviceHandlers<
-  Row extends AnyService,
-  Create extends Partial<Row>,
-  Params extends ServicePathParams,
->(services: Services<Row, Create>, idOf: (params: Params) => string) {
+/** Returns handlers for the five operations on services of one kind. `idName` is the path parameter of the service ID. */
+function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Name extends string>(
+  services: Services<Row, Create>,
+  idName: Name,
+) {
+  type Params = ServicePathParams<Name>
   return {
     list: async ({ params, query }: { params: ServicePathParams; query: PageQuery }) => ({
       status: 200 as const,
@@ -40,17 +40,17 @@ function serviceHandlers<
     }),
     show: async ({ params }: { params: Params }) => ({
       status: 200 as const,
-      body: await services.get(params.workspaceId, idOf(params)),
+      body: await services.get(params.workspaceId, params[idName]),
     }),
     update: async (
       { params, body }: { params: Params; body: Partial<Row> },
       caller: Pick<Caller, 'signal'>,
     ) => ({
       status: 200 as const,
-      body: await services.update(params.workspaceId, idOf(params), body, caller),
+      body: await services.update(params.workspaceId, params[idName], body, caller),
     }),
     delete: async ({ params }: { params: Params }) => {
-      await services.delete(params.workspaceId, idOf(params))
+      await services.delete(params.workspaceId, params[idName])
       return { status: 204 as const, body: undefined }
     },
   }
@@ -59,40 +59,28 @@ function serviceHandlers<
 export function chunkingHandlers(
   services: Services<ChunkingService, ChunkingCreate>,
 ): Handlers<typeof chunkingServices> {
-  return serviceHandlers(
-    services,
-    (params: ServicePathParams<'chunkingServiceId'>) => params.chunkingServiceId,
-  )
+  return serviceHandlers(services, 'chunkingServiceId')
 }
 
 export function embeddingHandlers(
   services: Services<EmbeddingService, EmbeddingCreate>,
   problemOf: (service: EmbeddingService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof embeddingServices> {
-  const handlers = serviceHandlers(
-    services,
-    (params: ServicePathParams<'embeddingServiceId'>) => params.embeddingServiceId,
-  )
+  const handlers = serviceHandlers(services, 'embeddingServiceId')
   return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 export function rerankingHandlers(
   services: Services<RerankingService, RerankingCreate>,
 ): Handlers<typeof rerankingServices> {
-  return serviceHandlers(
-    services,
-    (params: ServicePathParams<'rerankingServiceId'>) => params.rerankingServiceId,
-  )
+  return serviceHandlers(services, 'rerankingServiceId')
 }
 
 export function llmHandlers(
   services: Services<LlmService, LlmCreate>,
   problemOf: (service: LlmService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof llmServices> {
-  const handlers = serviceHandlers(
-    services,
-    (params: ServicePathParams<'llmServiceId'>) => params.llmServiceId,
-  )
+  const handlers = serviceHandlers(services, 'llmServiceId')
   return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 

@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { changeRow } from '../storage/change-row.ts'
@@ -27,7 +28,7 @@ export interface ServicesDependencies<Row extends AnyService> {
 /** The services of one kind. Omit `Create` if the caller does not create services. */
 export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
   constructor(
-    private readonly kind: ServiceKind<Row, Create>,
+    private readonly kind: ServiceKind<Row>,
     private readonly deps: ServicesDependencies<Row>,
   ) {}
 
@@ -47,16 +48,18 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    */
   async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
     await requireWorkspace(this.deps.rows, workspaceId)
+    const { noun, table, idField } = this.kind
     const now = timestamp(this.deps.clock)
-    const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
+    const id = fields[idField] ?? newId()
+    const row = { ...fields, [idField]: id, workspaceId, createdAt: now, updatedAt: now } as unknown as Row
     await this.validate(row, fields, signal)
     const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
-      { op: 'insert', table: this.kind.table, row },
+      { op: 'insert', table, row },
     ])
     if (outcome.ok) return row
     if (outcome.at === 0) throw workspaceNotFound(workspaceId)
-    throw new WbError('conflict', `${this.kind.noun} with id '${this.kind.idOf(row)}' already exists`)
+    throw new WbError('conflict', `${noun} with id '${id}' already exists`)
   }
 
   /** @throws workspace_not_found, `kind.notFound` */

@@ -62,7 +62,7 @@ const namesOf = (rows: readonly Row[]) =>
   )
 
 describe('a principal sees only its documents', () => {
-  test('by list, count of pages, document, chunks and each kind of search', async () => {
+  test('by list, count of pages, document, chunks and each kind of search [S7.3-15]', async () => {
     const { base, as, ids } = await openRestricted()
     const alice = as('alice')
     const list = await alice(`GET ${base}/documents?limit=1`)

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { buildAttachedPrompt } from '../../src/agents/chat/attached-prompt.ts'
+import { Citations } from '../../src/agents/chat/citations.ts'
+import { DataTags } from '../../src/agents/chat/system-prompt.ts'
+import { AttachmentIndex } from '../../src/agents/tools/attachment-reader.ts'
+import type { ToolPassage } from '../../src/agents/tools/tool.ts'
 import { agents } from '../../src/contract/agents.ts'
-import { attachments } from '../../src/contract/attachments.ts'
+import { type Attachment, attachments } from '../../src/contract/attachments.ts'
 import type { Citation } from '../../src/contract/chat.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { kb } from '../../src/contract/knowledge.ts'
@@ -106,6 +111,21 @@ describe.each(modes)('a model %s', (_name, service) => {
       JSON.stringify(lastMessages(chat)) + JSON.stringify(chat.model.received.at(-1)!.body.tools ?? [])
     expect(Buffer.byteLength(request) / 3).toBeLessThan(4_096)
   })
+})
+
+test.each([
+  ['only the passages that match the question', 'zeppelin', [3, 7]],
+  ['the first passages if none matches the question', 'unicorn', [0, 1, 2]],
+])('of an attachment that does not fit, the prompt contains %s', async (_, query, expected) => {
+  const chunks = Array.from({ length: 10 }, (_, chunkIndex) => ({
+    passage: { chunkId: `${chunkIndex}`, chunkIndex, title: null, sourceFilename: null } as ToolPassage,
+    text: `${chunkIndex === 3 || chunkIndex === 7 ? 'A zeppelin. ' : ''}${'Nothing here. '.repeat(50)}`,
+  }))
+  const attachment = { filename: 'a.md', attachmentId: 'a', textChars: 7_000 } as Attachment
+  const index = new AttachmentIndex(attachment, chunks, () => {})
+  const context = { citations: new Citations(), dataTags: new DataTags() }
+  const { passages } = await buildAttachedPrompt([index], { query, tokens: 600, canRead: false }, context)
+  expect(passages.map(({ chunkIndex }) => chunkIndex)).toEqual(expected)
 })
 
 test('a model with tools can read on in an attachment, and cite what it read', async () => {

@@ -5,6 +5,7 @@ import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyAudit extends WbCommand {
   static override summary = 'list policy decisions, newest first'
+  static override description = 'The list is empty in this version, because decisions are not recorded yet.'
   static override examples = [
     'wb access policy audit',
     'wb access policy audit --principal alice --limit 20 --json',

@@ -6,6 +6,8 @@ import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsUpdate extends WbCommand {
   static override summary = 'change the label, role or attributes of a principal'
+  static override description =
+    'Changes only what you set. An empty --label removes the label. The attributes that you pass replace all existing ones.'
   static override examples = [
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',

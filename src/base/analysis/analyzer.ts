@@ -7,14 +7,16 @@ import { SegmentedTextAnalyzer } from './segmented-text.ts'
 import type { Tokenizer, TokenSequence } from './token.ts'
 import { WordAnalyzer } from './word-analyzer.ts'
 
-/** Maximum length in UTF-16 units of a compound, of what is read of a word, and of a segmented run. */
+/** Maximum length of a compound in UTF-16 units. Of a longer word, only the beginning is analyzed. */
 const compoundUnitsMax = 256
+/** Maximum length in UTF-16 units of a run of text without spaces. A longer run is analyzed in parts. */
 const segmentedUnitsMax = 1024
-/** Maximum length of a cached piece of text in UTF-16 units, and number of cached tokens. */
+/** Maximum length of a cached compound or run in UTF-16 units. */
 const memoUnitsMax = 64
+/** Maximum number of cached tokens. */
 const memoTokensMax = 1 << 18
 
-/** Version of the rules. A change of the terms of any language increments it, and texts must be indexed again. */
+/** Version of the rules. Increment it when the terms of any language change, so that texts are indexed again. */
 export const analyzerVersion = 1
 
 /** The terms of a text for a posting store. */
@@ -26,8 +28,8 @@ export interface TermCounts {
 }
 
 /**
- * Splits texts and queries into terms by the rules of a language. Terms are opaque; equal terms match. A term has
- * at most 64 UTF-16 units, so at most 192 bytes in UTF-8: of a longer word, only the start counts.
+ * Splits texts and queries into terms by the rules of a language. Terms are opaque; equal terms match. A term has at most
+ * 64 UTF-16 units, which are at most 192 bytes in UTF-8. The rest of a longer word is ignored.
  */
 export class Analyzer implements Tokenizer {
   /** BCP-47 code without region, or `auto`. */
@@ -129,8 +131,8 @@ function isMark(text: string, at: number): boolean {
 }
 
 /**
- * Returns the end of the compound that starts at a word. A compound longer than the maximum ends at its last
- * joiner before; a single word of this length is read to its end.
+ * Returns the end of the compound that starts at a word. A compound that is too long ends at its last joiner within the
+ * maximum length. A single word is never split.
  */
 function compoundEnd(text: string, start: number): number {
   let at = start

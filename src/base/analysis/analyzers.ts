@@ -29,7 +29,7 @@ export class Analyzers {
     }
   }
 
-  /** Loads a language, so that work which needs it need not run twice. */
+  /** Loads a language in advance, so that `run` does not have to repeat work. */
   async load(language: string): Promise<void> {
     if (!this.#loaded.has(language)) this.#loaded.set(language, await openAnalyzer({ language }))
   }

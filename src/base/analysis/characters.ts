@@ -1,4 +1,4 @@
-/** Kinds of characters. A word is a run of `word`; `joiner` can connect two words to a compound. */
+/** Kinds of characters. A word is a run of `word` characters. A `joiner` can connect two words to a compound. */
 export const characterKinds = { separator: 0, word: 1, joiner: 2, segmented: 3 } as const
 
 const unknown = 255
@@ -9,7 +9,7 @@ const joiners = /^[_\-./\\:@\u2010\u2011]$/u
 /** Invisible characters inside words: soft hyphen, joiners, word joiner and byte order mark. */
 const invisible = /\u00ad|\u200c|\u200d|\u2060|\ufeff/u
 const wordCharacter = /^[\p{L}\p{N}\p{M}\p{Co}]$/u
-/** Scripts written without spaces, and Hangul, whose words carry their particles. */
+/** Scripts without spaces between words, and Hangul, in which particles are attached to words. */
 const segmentedScript =
   /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Khmer}\p{scx=Lao}\p{scx=Myanmar}\p{scx=Hangul}]$/u
 
@@ -21,7 +21,7 @@ function classify(codePoint: number): number {
   if (joiners.test(character)) return characterKinds.joiner
   if (invisible.test(character)) return characterKinds.word
   if (!wordCharacter.test(character)) return characterKinds.separator
-  // General combining marks belong to many scripts, and to the letter before them.
+  // Digits, and combining marks that several scripts share, do not make a word segmented. Japanese voicing marks do.
   if (/^[\p{sc=Inherited}\p{Nd}]$/u.test(character) && !/[\u3099\u309a]/.test(character))
     return characterKinds.word
   return segmentedScript.test(character) ? characterKinds.segmented : characterKinds.word

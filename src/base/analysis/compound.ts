@@ -9,8 +9,8 @@ const version = /^[vV]?(\d+(?:\.\d+)+)(?=$|[-_])/
 const mixedCase = /\p{Ll}\p{Lu}|\p{Lu}\p{Lu}\p{Ll}/u
 const caseBoundary = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u
 /** A plural of an acronym, such as `PDFs`. */
-const acronyms = /^\p{Lu}+s$/u
-/** Maximum number of words in a mixed-case name. More changes of case are not a name, but encoded data. */
+const pluralAcronym = /^\p{Lu}+s$/u
+/** Maximum number of words in a mixed-case name. A word with more changes of case is encoded data, and is not split. */
 const casePartsMax = 8
 const numberedName = /^(\p{L}{2,})\p{N}+$/u
 const notInCompounds = /[^\p{L}\p{N}\p{M}\p{Co}/\\:@._\-\u2010\u2011]+/gu
@@ -40,31 +40,32 @@ export class CompoundAnalyzer {
   /** Analyzes a run of words with single joiners between them. */
   analyze(compound: string): TokenSequence {
     const tokens: MutableToken[] = []
-    if (plainWord.test(compound)) return { tokens, places: this.#addWord(tokens, compound, 0, 1), words: 1 }
+    if (plainWord.test(compound))
+      return { tokens, positions: this.#addWord(tokens, compound, 0, 1), words: 1 }
     const symbol = symbolName.exec(compound)
     if (symbol) {
       this.#addWord(tokens, symbol[1]!, 0, 1)
       const name = compound.toLowerCase()
       tokens.push({ term: name, at: 0, span: 1, isStopword: false, surface: name })
       for (const token of tokens) token.isStopword = false
-      return { tokens, places: 1, words: 1 }
+      return { tokens, positions: 1, words: 1 }
     }
-    const places = this.#split(tokens, normalizeCompound(compound), 0, 0)
+    const positions = this.#split(tokens, normalizeCompound(compound), 0, 0)
     tokens.sort((a, b) => a.at - b.at)
-    return { tokens, places, words: places }
+    return { tokens, positions, words: positions }
   }
 
-  /** Adds the tokens of a part, and returns the number of its places. */
+  /** Adds the tokens of a part that starts at position `at`. Returns the number of positions that it takes. */
   #split(tokens: MutableToken[], part: string, level: number, at: number): number {
     if (level > levels.length) return this.#addWord(tokens, part, at, 1)
     const pieces = level === levels.length ? splitCase(part) : part.split(levels[level]!).filter(Boolean)
-    let places = 0
-    for (const piece of pieces) places += this.#split(tokens, piece, level + 1, at + places)
-    if (places > 1 && pieces.length > 1) {
-      this.#addWhole(tokens, part, at, places)
+    let positions = 0
+    for (const piece of pieces) positions += this.#split(tokens, piece, level + 1, at + positions)
+    if (positions > 1 && pieces.length > 1) {
+      this.#addWhole(tokens, part, at, positions)
       if (level === 1 || level === 2) addVersion(tokens, part, at)
     }
-    return places
+    return positions
   }
 
   #addWord(tokens: MutableToken[], word: string, at: number, span: number): number {
@@ -87,7 +88,7 @@ export class CompoundAnalyzer {
   }
 }
 
-/** Compatibility forms can contain separators: `½` is `1⁄2`, which counts as `12`. */
+/** Returns a compound in compatibility form, without the separators in it: `½` becomes `1⁄2` and then `12`. */
 function normalizeCompound(compound: string): string {
   return isAscii(compound) ? compound : normalizeText(compound).replace(notInCompounds, '')
 }
@@ -108,7 +109,7 @@ function isDigit(text: string, at: number): boolean {
 }
 
 function splitCase(word: string): string[] {
-  if (!mixedCase.test(word) || acronyms.test(word)) return [word]
+  if (!mixedCase.test(word) || pluralAcronym.test(word)) return [word]
   const parts = word.split(caseBoundary)
   return parts.length <= casePartsMax ? parts : [word]
 }

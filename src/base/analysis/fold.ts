@@ -22,10 +22,10 @@ const unaccented: Readonly<Record<string, string>> = {
   ـ: '',
 }
 const special = new RegExp(`[${Object.keys(unaccented).join('')}]`, 'gu')
-/** Thai and Lao vowels whose compatibility form splits them, so that dictionaries no longer know the word. */
+/** Text other than Thai and Lao. The compatibility form splits some of their vowels, and dictionaries lack the result. */
 const notThaiOrLao = /[^\u0e00-\u0eff]+/gu
 
-/** Returns whether a text has ASCII characters only. */
+/** Returns true if a text has ASCII characters only. */
 export function isAscii(text: string): boolean {
   return /^[\0-\x7f]*$/.test(text)
 }
@@ -53,8 +53,8 @@ export function lowercase(word: string, language: string): string {
 }
 
 /**
- * Returns a lowercase word without accents: `é` is `e`, `ł` is `l`, `ß` is `ss`, `ё` is `е`. Keeps marks that
- * are letters of their own, as in Cyrillic `й` and in the scripts of India.
+ * Returns a lowercase word without accents: `é` is `e`, `ł` is `l`, `ß` is `ss`, `ё` is `е`. Keeps marks that make
+ * another letter, as in Cyrillic `й` and in the scripts of India.
  */
 export function foldAccents(word: string): string {
   if (isAscii(word)) return word

@@ -58,8 +58,8 @@ const norwegian: Language = {
 }
 
 /**
- * Languages with a stemmer. The published lists of stop words of some languages contain broken text or words
- * with a topic, so these languages have their own list or none.
+ * Languages with a stemmer. The published lists of stop words of some languages contain broken text, or words that
+ * identify a topic. These languages have a list in this file, or none.
  */
 const languages: Readonly<Record<string, Language>> = {
   ar: {
@@ -198,7 +198,7 @@ const unstemmedScripts: Readonly<Record<string, StemmedScript>> = {
 }
 
 /** Languages that use none of the stemmed scripts. Latin words in their texts are English. */
-const foreignToLatin = /^(?:ja|zh|yue|ko|th|km|lo|my|he|yi|bn|gu|kn|ml|pa|te|si|ka|am|dz|bo)$/
+const languagesOfOtherScripts = /^(?:ja|zh|yue|ko|th|km|lo|my|he|yi|bn|gu|kn|ml|pa|te|si|ka|am|dz|bo)$/
 
 const defaults: Readonly<Record<StemmedScript, string>> = {
   Latin: 'en',
@@ -214,8 +214,7 @@ const defaults: Readonly<Record<StemmedScript, string>> = {
 export const stemmedLanguages: readonly string[] = Object.keys(languages)
 
 /**
- * Returns the code of the language that a setting names: `auto` if it is null, empty, or no tag with a code of 2 or 3
- * letters.
+ * Returns the language code of a setting: `auto` if the setting is null, or does not start with a code of 2 or 3 letters.
  *
  * @param setting  BCP-47 tag, such as `de` or `pt-BR`
  */
@@ -260,6 +259,6 @@ export async function loadLanguage(tag: string): Promise<LoadedLanguage> {
 }
 
 function scriptsWithoutStemmer(code: string): StemmedScript[] {
-  if (code === 'auto' || foreignToLatin.test(code)) return []
+  if (code === 'auto' || languagesOfOtherScripts.test(code)) return []
   return [unstemmedScripts[code] ?? 'Latin']
 }

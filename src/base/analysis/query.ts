@@ -2,11 +2,13 @@ import { characterKinds, kindAt } from './characters.ts'
 import { compilePhrase, type Phrase } from './phrase.ts'
 import type { Token, Tokenizer } from './token.ts'
 
-/** Maximum number of terms of a query, and of phrases. The first ones of a longer query count. */
+/** Maximum number of terms of a query. Further terms are ignored. */
 const queryTermsMax = 256
+/** Maximum number of phrases of a query. Further phrases are ignored. */
 const phrasesMax = 16
-/** Shortest stem that a typed word can have, and how much longer the typed word can be. */
+/** Minimum length of the stem of an unfinished word. */
 const stemUnitsMin = 3
+/** Maximum number of letters of an unfinished word after its stem. */
 const suffixUnitsMax = 8
 
 const quotes: Readonly<Record<string, string>> = {
@@ -30,13 +32,13 @@ export interface QueryTerm {
   readonly word?: string
 }
 
-/** A word that is being typed. A text matches if it has a word with one of the starts. */
+/** A word that is being typed. A text matches if one of its words begins with one of `starts`. */
 export interface TypedWord {
-  /** Starts of words, without accents. */
+  /** Beginnings of words, without accents. */
   readonly starts: readonly string[]
   /**
-   * Terms that a longer form of the word can have, because stems are shorter than words: `run` for `runni`. Texts
-   * with these need `matches`.
+   * Terms that are shorter than what was typed, and that the complete word can have as its stem: `run` for `runni`. Check a
+   * text with such a term with `matches`.
    */
   readonly shorterTerms: readonly string[]
   matches(text: string): boolean
@@ -50,7 +52,7 @@ export interface ParsedQuery {
   readonly typedWord?: TypedWord
 }
 
-/** Splits a query by the rules of an tokenizer. A quotation mark without its counterpart is ignored. */
+/** Splits a query by the rules of a tokenizer. A quotation mark without its counterpart is ignored. */
 export function parseTextQuery(tokenizer: Tokenizer, text: string, { isTyping }: QueryOptions): ParsedQuery {
   const phrases = quotedParts(text)
     .slice(0, phrasesMax)
@@ -70,7 +72,7 @@ export function parseTextQuery(tokenizer: Tokenizer, text: string, { isTyping }:
   return { terms: [...terms.values()], phrases, ...(last && { typedWord: last.typedWord }) }
 }
 
-/** Characters that are words need no term of their own if a longer term covers them. */
+/** Removes the terms of single characters if there are pairs of characters, which cover them. */
 function withoutCoveredCharacters(tokens: readonly Token[]): readonly Token[] {
   const hasPair = tokens.some(({ span, surface }) => span > 1 && surface === undefined)
   return hasPair ? tokens.filter(({ span, surface }) => span > 1 || surface !== undefined) : tokens
@@ -108,12 +110,12 @@ function endsInWord(text: string): boolean {
 
 function lastWord(tokenizer: Tokenizer, text: string) {
   let tokens: readonly Token[] = []
-  let places = 0
+  let positions = 0
   tokenizer.scan(text, sequence => {
     tokens = sequence.tokens
-    places = sequence.places
+    positions = sequence.positions
   })
-  const isTyped = ({ at, span }: Token) => at + span === places
+  const isTyped = ({ at, span }: Token) => at + span === positions
   const surfaces = tokens.filter(isTyped).flatMap(({ surface }) => surface || [])
   if (surfaces.length === 0) return undefined
   const starts = [...new Set(surfaces)]

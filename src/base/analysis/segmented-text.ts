@@ -1,9 +1,10 @@
+import { cutUnits } from '../cut-units.ts'
 import { normalizeText } from './fold.ts'
 import type { LoadedLanguage } from './languages.ts'
 import type { Token, TokenSequence } from './token.ts'
-import { cutUnits, termUnitsMax } from './word-analyzer.ts'
+import { termUnitsMax } from './word-analyzer.ts'
 
-/** Starts terms for characters and pairs of characters. No word starts with it. */
+/** Prefix of the terms for characters and pairs of characters. No word starts with it. */
 export const characterTermPrefix = '~'
 
 const character = /\P{M}\p{M}*|\p{M}+/gu
@@ -12,8 +13,8 @@ const han = /^\p{sc=Han}/u
 const finalLongVowel = /^(\p{sc=Katakana}[\p{sc=Katakana}ー]{2,})ー$/u
 
 /**
- * Splits text in scripts without spaces into the words of a dictionary, and into pairs of characters: these find a
- * word where the dictionary splits the text differently. A single Chinese character is a term, too.
+ * Splits text in scripts without spaces into the words of a dictionary, and into pairs of characters. The pairs find a word
+ * even if the dictionary splits the text and the query differently. A single Chinese character is also a term.
  */
 export class SegmentedTextAnalyzer {
   readonly #stopwords: ReadonlySet<string>
@@ -24,8 +25,9 @@ export class SegmentedTextAnalyzer {
   }
 
   /**
-   * Analyzes a run of such characters. `previous` is the last character of the run before, if a long run was
-   * cut there.
+   * Analyzes a run of characters of these scripts.
+   *
+   * @param previous  last character of the previous part, if the run is part of a longer one
    */
   analyze(run: string, previous?: string): TokenSequence {
     const text = normalizeText(run)
@@ -55,7 +57,7 @@ export class SegmentedTextAnalyzer {
         )
     }
     tokens.sort((a, b) => a.at - b.at)
-    return { tokens, places: characters.length, words, characters }
+    return { tokens, positions: characters.length, words, characters }
   }
 
   *#segments(text: string): Generator<string, void, undefined> {

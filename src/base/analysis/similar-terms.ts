@@ -6,7 +6,7 @@ const oneChangeMin = 4
 const twoChangesMin = 8
 /** Shortest terms that are accepted. A change of a short stem results in an unrelated word. */
 const termLettersMin = 3
-/** Bounds of the work for a word: terms compared, and pages read. */
+/** Maximum number of terms that are compared with a word, and of pages of terms that are read for it. */
 const comparedMax = 20_000
 const pagesMax = 1_000
 const pageSize = 64
@@ -104,8 +104,8 @@ function successor(prefix: string): string | undefined {
 }
 
 /**
- * Terms of words with a different ending. A wrong letter in an ending changes the stem: `runing` has the stem `rune`, so
- * that a comparison of stems does not find `run`.
+ * Returns the terms of words with a different ending. A wrong letter in an ending changes the stem: `runing` has the stem
+ * `rune`, so a comparison of stems does not find `run`.
  */
 function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
   const letters = [...word]
@@ -125,7 +125,7 @@ function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
   return terms
 }
 
-/** Yields those of the given terms that a list contains. Terms with a common prefix are often on one page. */
+/** Yields the given terms that a list contains. Terms with a common prefix are often on one page. */
 function* findTerms(list: TermList, terms: Iterable<string>): Generator<TermFrequency, void, undefined> {
   let page = new Map<string, TermFrequency>()
   let last: string | undefined
@@ -141,8 +141,8 @@ function* findTerms(list: TermList, terms: Iterable<string>): Generator<TermFreq
 }
 
 /**
- * Reports the terms of a range that are at most `changesMax` changes away (optimal string alignment). Skips all
- * terms with a prefix that is further away, by reading on behind it.
+ * Reports the terms of a range that are at most `changesMax` changes away (optimal string alignment). If no term with a
+ * prefix can be near enough, continues with the first term after that prefix.
  */
 function collect(
   list: TermList,
@@ -156,15 +156,16 @@ function collect(
   const target = [...word]
   const rows: Int32Array[] = [Int32Array.from({ length: target.length + 1 }, (_, at) => at)]
   let prefix: string[] = []
-  let dead = ''
+  /** Prefix whose terms are all too far away; empty if unknown. */
+  let farPrefix = ''
   let first: string | undefined = start
   while (first !== undefined && budget.pages-- > 0) {
     const page: readonly TermFrequency[] = list.from(first, pageSize)
     for (const { term, count } of page) {
       if (end !== undefined && compareCodePoints(term, end) >= 0) return
-      if (dead !== '' && term.startsWith(dead)) continue
+      if (farPrefix !== '' && term.startsWith(farPrefix)) continue
       if (budget.compared-- <= 0) return
-      dead = ''
+      farPrefix = ''
       const letters = [...term]
       let same = 0
       while (same < prefix.length && same < letters.length && prefix[same] === letters[same]) same++
@@ -173,17 +174,17 @@ function collect(
         if (!extendRow(rows, letters, length, target, changesMax)) break
       }
       prefix = letters.slice(0, length)
-      if (length < letters.length) dead = letters.slice(0, length + 1).join('')
+      if (length < letters.length) farPrefix = letters.slice(0, length + 1).join('')
       else if (rows[length]![target.length]! <= changesMax && /^[\p{L}\p{M}]+$/u.test(term))
         report({ term, count, distance: rows[length]![target.length]! })
     }
     const last = page.at(-1)?.term
     if (last === undefined || page.length < pageSize) return
-    first = dead !== '' && last.startsWith(dead) ? successor(dead) : `${last}\0`
+    first = farPrefix !== '' && last.startsWith(farPrefix) ? successor(farPrefix) : `${last}\0`
   }
 }
 
-/** Computes the row of a letter of a term, and returns whether a longer term can be within the distance. */
+/** Computes the row of a letter of a term. Returns true if the term, or a longer one, can be within the distance. */
 function extendRow(
   rows: Int32Array[],
   letters: readonly string[],

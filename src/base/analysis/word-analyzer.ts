@@ -1,3 +1,4 @@
+import { cutUnits } from '../cut-units.ts'
 import { foldAccents, foldGerman, isAscii, lowercase, normalizeText } from './fold.ts'
 import type { LoadedLanguage, Stem, StemmedScript } from './languages.ts'
 
@@ -8,23 +9,16 @@ const scripts: readonly (readonly [StemmedScript, RegExp])[] = (
   ['Latin', 'Cyrillic', 'Greek', 'Arabic', 'Devanagari', 'Tamil', 'Armenian'] as const
 ).map(script => [script, new RegExp(String.raw`^\p{sc=${script}}`, 'u')] as const)
 
-/** A word as the index knows it. */
+/** The terms of a word. */
 export interface AnalyzedWord {
   /** Lowercase and without accents, but not stemmed. Empty if the word has no letters. */
   readonly surface: string
   /**
-   * Stems without accents. A word with accents can have two: one of the word as it is, and one of the word
-   * typed without accents. A Turkish word is a term, too.
+   * Stems without accents. A word with accents can have two: one of the word itself, and one of the word typed without
+   * accents. In Turkish, the whole word is also a term.
    */
   readonly terms: readonly string[]
   readonly isStopword: boolean
-}
-
-/** Cuts a text to a number of UTF-16 units without splitting a surrogate pair. */
-export function cutUnits(text: string, unitsMax: number): string {
-  if (text.length <= unitsMax) return text
-  const splitsPair = /[\ud800-\udbff]/.test(text.charAt(unitsMax - 1))
-  return text.slice(0, splitsPair ? unitsMax - 1 : unitsMax)
 }
 
 /** Reduces single words to terms by the rules of one language. */

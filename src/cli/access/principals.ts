@@ -17,14 +17,14 @@ const principalKind: ResourceKind = {
 
 /** Flags that set the fields of a principal. */
 export const principalFlags = {
-  label: Flags.string({ summary: 'display name; an empty value removes it' }),
+  label: Flags.string({ summary: 'display name' }),
   role: Flags.option({
     options: roles,
     summary: 'role in this workspace; overrides the role in the access token',
   })(),
   attribute: Flags.string({
     multiple: true,
-    summary: 'attribute for policies ($principal.NAME); replaces all attributes; can be repeated',
+    summary: 'attribute for policies ($principal.NAME); can be repeated',
     helpValue: 'NAME=VALUE',
   }),
 }

@@ -340,7 +340,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
     'Fields that you define. Values are strings, numbers, booleans or null. Searches can filter by them.',
   'Message.metadata': 'Data about the answer, such as `model` and `finish_reason`.',
   visibleTo:
-    'Principals who can see the row, with row-level access. `*` means everyone, and null means administrators only.',
+    'Principals who can see the document or record, with row-level access. `*` means everyone, and null means administrators only.',
   ownerPrincipalId: 'Principal that owns the document. Null if not set.',
   chunkIndex: 'Position of the chunk in its document, from 0. Null for records.',
   chunker: 'Chunk sizes that replace those of the chunking service.',
@@ -411,7 +411,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   rerankMaxResults: 'Maximum number of passages after reordering. Null for the default.',
   toolIds: 'Tools that the agent may use. If empty, the agent may use all built-in tools and no others.',
   toolRules:
-    'Permissions of tools. A key is a tool ID, or a prefix followed by `*`. By default, all tools run without approval.',
+    'Permissions of tools. A key is a tool ID, or a prefix followed by `*`. Without a rule, tools run without approval. After the model has read documents or tool results, tools of MCP servers and `native:` tools need an approval.',
   permission: '`allow` runs the tool, `ask` requires an approval first, and `deny` never runs it.',
   'Message.content': 'Text of the message. Null if not available.',
   'chat.send.content': 'Your message.',

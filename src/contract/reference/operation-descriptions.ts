@@ -54,7 +54,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'principals.show': 'Returns a principal.',
   'policy.preview':
     'Compiles a policy for a principal without applying it. Returns 200 even if the policy is not valid. The result is in `ok`.',
-  'policy.audit': 'Returns policy decisions about documents, newest first.',
+  'policy.audit':
+    'Returns policy decisions about documents, newest first. In this version, none are recorded, so the list is empty.',
   'chunkers.list': 'Returns the built-in chunkers. Use their `engine` and `strategy` in a chunking service.',
   'chunkingServices.list': 'Returns the chunking services of a workspace, oldest first.',
   'chunkingServices.create':
@@ -128,7 +129,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'documents.ingest':
     'Splits a text into chunks, then embeds and indexes them. Returns 201 when the document is searchable, 202 with a job for `?async=true`, and 200 if a document with this text or file name exists.',
   'records.upsert':
-    'Stores up to 500 passages directly, without a document. A record replaces the one with the same ID.',
+    'Stores up to 500 records directly, without a document. A record replaces the one with the same ID.',
   'records.delete':
     'Deletes a record. If there is no such record, returns 200 with the value false in `deleted`.',
   'jobs.list': 'Returns the jobs of a workspace, newest first.',

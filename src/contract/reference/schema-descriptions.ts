@@ -8,7 +8,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   AuditRecord: 'One record of the audit trail.',
   AvailableTool: 'A tool that agents of the workspace can use.',
   ChatCompletion: 'An answer in the format of the OpenAI API.',
-  Chunk: 'A passage of a document, as indexed.',
+  Chunk: 'A part of a document, as indexed.',
   Chunker: 'A built-in algorithm that splits text into chunks.',
   ChunkingService: 'Settings for splitting text into chunks.',
   CompactionProgress: 'Progress of a compaction.',

@@ -23,7 +23,7 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     title: 'Saved filters',
     description: 'Named conditions that limit a search to some passages of a knowledge base.',
   },
-  records: { title: 'Records', description: 'Passages that you store directly, without a document.' },
+  records: { title: 'Records', description: 'Texts or vectors that you store directly, without a document.' },
   agents: { title: 'Agents', description: 'Assistants that answer questions from knowledge bases.' },
   agentTemplates: { title: 'Agent templates', description: 'Built-in templates to create agents from.' },
   conversations: { title: 'Conversations', description: 'Conversations with agents.' },

@@ -12,7 +12,8 @@ const titleWeight = 2
 const rarityMin = 0.01
 const vocabularyMax = 60_000
 /**
- * Minimum number of passages for omitting terms that occur in a single passage. Such terms only take time and space.
+ * Minimum number of passages from which terms that occur in a single passage are omitted. They do not connect passages, and
+ * take time and space.
  */
 const singlesPassagesMin = 256
 
@@ -68,8 +69,8 @@ function countPassages(passages: readonly EmbeddedPassage[]): TermCounts {
 }
 
 /**
- * Returns the IDs of the terms to keep. If there are too many, keeps those that occur in the most passages. If there
- * are enough passages, omits terms that occur in a single passage, because they do not connect passages.
+ * Returns the IDs of the terms to keep. If there are too many, keeps those that occur in the most passages. If there are
+ * enough passages, omits terms that occur in a single passage.
  */
 function chooseTerms(documentFrequencies: readonly number[], passageCount: number): number[] {
   const frequencyMin = passageCount >= singlesPassagesMin ? 2 : 1

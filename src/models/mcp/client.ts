@@ -1,5 +1,7 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
+import type { CreateFailure } from '../endpoint.ts'
+import type { EndpointRefused } from '../endpoint-guard.ts'
 import { renderResultPart } from './render-result-part.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
@@ -47,6 +49,19 @@ export function causeWithNameOnly(error: unknown): Error {
 export function mcpTimeout(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not respond in time.', cause)
 }
+
+/** Returns the failure of a server whose address the endpoint guard refuses. */
+export function mcpEndpointRefusal({ message, hint }: EndpointRefused, cause: unknown): McpFailure {
+  return new McpFailure(
+    'endpoint_refused',
+    `The runtime may not call the address: ${message}. ${hint}`,
+    cause,
+  )
+}
+
+/** Returns the failure of a server whose credential cannot be used. */
+export const mcpCredentialFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
+  new McpFailure('credential_unavailable', `The server ${reason}. ${hint}`.trim())
 
 /** Maximum total size of the responses in one session, in bytes. */
 export const sessionBytesMax = 2_000_000

@@ -2,7 +2,7 @@ import type { AuthProvider, Client } from '@modelcontextprotocol/client'
 import { isUnencryptedRemote } from '../../base/loopback.ts'
 import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
-import { type CreateFailure, type IsReleased, resolveReleasedSecret } from '../endpoint.ts'
+import { type IsReleased, resolveReleasedSecret } from '../endpoint.ts'
 import { endpointRefusalIn } from '../endpoint-guard.ts'
 import {
   callToolOf,
@@ -14,6 +14,8 @@ import {
   type McpSdk,
   type McpTool,
   type McpToolResult,
+  mcpCredentialFailure,
+  mcpEndpointRefusal,
   mcpTimeout,
   sessionBytesMax,
   sessionRequestsMax,
@@ -171,9 +173,8 @@ async function resolveServerCredential(
   url: URL,
 ): Promise<string | undefined> {
   if (credentialRef === null) return undefined
-  const createFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
-    new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-  return resolveReleasedSecret({ environment, isReleased, createFailure }, credentialRef, workspaceId, url)
+  const deps = { environment, isReleased, createFailure: mcpCredentialFailure }
+  return resolveReleasedSecret(deps, credentialRef, workspaceId, url)
 }
 
 /** Sends the requests of a session and enforces its limits. Records the cause of a failure. */
@@ -221,11 +222,7 @@ class McpSessionRequests {
     const cause = this.hasTokens && this.#status !== undefined ? causeWithNameOnly(error) : error
     const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
     const refusal = endpointRefusalIn(this.#failure)
-    if (refusal)
-      return failure(
-        'endpoint_refused',
-        `The runtime may not call the address: ${refusal.message}. ${refusal.hint}`,
-      )
+    if (refusal) return mcpEndpointRefusal(refusal, cause)
     if (this.#bytes > sessionBytesMax)
       return failure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
     if (this.#requestLimit.signal.aborted)

@@ -7,9 +7,15 @@ import type { Clock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { BodyTooLong, readBody } from '../../base/read-body.ts'
-import { type CreateFailure, resolveReleasedSecret } from '../endpoint.ts'
+import { resolveReleasedSecret } from '../endpoint.ts'
 import { type EndpointGuard, endpointRefusalIn } from '../endpoint-guard.ts'
-import { causeWithNameOnly, McpFailure, type McpSdk } from './client.ts'
+import {
+  causeWithNameOnly,
+  McpFailure,
+  type McpSdk,
+  mcpCredentialFailure,
+  mcpEndpointRefusal,
+} from './client.ts'
 import type { McpHttpDependencies } from './http.ts'
 
 /** A server that requires sign-in, and the OAuth client that is configured for it. */
@@ -330,15 +336,11 @@ export class McpAuthorization {
     endpoint: string,
   ): Promise<OAuthClientInformationMixed> {
     if (ref === null) return client
-    const createFailure: CreateFailure = (_source, reason, { hint = '' } = {}) =>
-      new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-    const secret = await resolveReleasedSecret(
-      { ...this.deps, createFailure },
-      ref,
-      workspaceId,
-      new URL(endpoint),
-    )
-    return { ...client, client_secret: secret }
+    const deps = { ...this.deps, createFailure: mcpCredentialFailure }
+    return {
+      ...client,
+      client_secret: await resolveReleasedSecret(deps, ref, workspaceId, new URL(endpoint)),
+    }
   }
 }
 
@@ -430,11 +432,7 @@ function toMcpFailure(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): M
   const failure = (code: McpFailure['code'], message: string, cause = error) =>
     new McpFailure(code, message, cause)
   const refusal = endpointRefusalIn(error)
-  if (refusal)
-    return failure(
-      'endpoint_refused',
-      `The runtime may not call the address: ${refusal.message}. ${refusal.hint}`,
-    )
+  if (refusal) return mcpEndpointRefusal(refusal, error)
   if (error instanceof TimedOut)
     return failure('timeout', 'The server or its authorization server did not respond in time.')
   if (error instanceof BodyTooLong)

@@ -79,7 +79,7 @@ export class McpProcess {
   ) {
     // Mode `auto` would start a second process to detect the protocol version. All servers support the legacy version.
     this.#client = createMcpClient(sdk, 'legacy')
-    this.#client.onclose = () => this.#unusable.abort(programFailure('unreachable', 'The server has exited.'))
+    this.#client.onclose = () => this.#unusable.abort(new McpFailure('unreachable', 'The server has exited.'))
     transport.onmessage = message => this.#enforceLimits(message)
     this.ended = new Promise(resolve => {
       transport.onclose = resolve
@@ -137,7 +137,7 @@ export class McpProcess {
       this.#client.onerror = () => queueMicrotask(() => this.#checkOpen())
       this.#becomeIdle()
     } catch (error) {
-      this.#fail(programFailure('unreachable', 'The server cannot be started.', error))
+      this.#fail(new McpFailure('unreachable', 'The server cannot be started.', error))
       // The error itself is not logged, because it contains all arguments if the command is not found.
       const reason = presentableMessage(this.redactSecrets(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
@@ -163,7 +163,7 @@ export class McpProcess {
     } catch (error) {
       if (this.#unusable.signal.aborted) throw this.#unusable.signal.reason
       if (signal.aborted) throw mcpTimeout(error)
-      throw programFailure('protocol_error', 'The server does not respond like an MCP server.', error)
+      throw new McpFailure('protocol_error', 'The server does not respond like an MCP server.', error)
     } finally {
       this.#calls--
       if (this.#calls === 0) this.#becomeIdle()
@@ -182,7 +182,7 @@ export class McpProcess {
    * @returns a promise that resolves when the program has ended, or after the time limit
    */
   end(): Promise<void> {
-    this.#unusable.abort(programFailure('unreachable', 'The server was stopped.'))
+    this.#unusable.abort(new McpFailure('unreachable', 'The server was stopped.'))
     this.#cancelIdleTimer()
     this.#ending ??= this.#close()
     return this.#ending
@@ -220,7 +220,7 @@ export class McpProcess {
     if (this.#bytes > sessionBytesMax * this.#recentCalls) this.#fail(responseTooLarge())
     if (this.#requests > sessionRequestsMax * this.#recentCalls)
       this.#fail(
-        programFailure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`),
+        new McpFailure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`),
       )
   }
 
@@ -235,12 +235,8 @@ export class McpProcess {
   }
 }
 
-function programFailure(code: McpFailure['code'], message: string, cause?: unknown): McpFailure {
-  return new McpFailure(code, message, cause)
-}
-
 function responseTooLarge(): McpFailure {
-  return programFailure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
+  return new McpFailure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
 }
 
 /** @throws McpFailure */
@@ -250,7 +246,7 @@ function secretsOf({ secretEnv }: StdioServer, environment: ConfigEnvironment): 
       Object.entries(secretEnv).map(([name, ref]) => [name, resolveSecret(ref, environment)]),
     )
   } catch (error) {
-    throw programFailure('credential_unavailable', 'A secret of the server cannot be resolved.', error)
+    throw new McpFailure('credential_unavailable', 'A secret of the server cannot be resolved.', error)
   }
 }
 

@@ -11,11 +11,12 @@ const pauseMsMax = 8_000
 
 /**
  * Calls `attempt` until it succeeds or must not be repeated. Repeats it after a timeout, a failed connection, or an
- * error response that can be temporary. Waits before each retry as long as the provider requests. If the provider
- * requests no pause, waits for 0.5 seconds before the first retry, and twice as long before each further retry, minus
- * jitter of up to 25 %.
+ * error response that can be temporary. Waits before each retry as long as the provider requests. If the provider requests
+ * no pause, waits for 0.5 seconds before the first retry, and twice as long before each further retry, up to 8 seconds,
+ * minus jitter of up to 25 %.
  *
- * @param attempt  throws a `ProviderFailure` if the request must not be repeated
+ * @param attempt             throws a `ProviderFailure` if the request must not be repeated
+ * @param options.retriesMax  maximum number of repetitions
  * @throws the error of the last attempt
  * @throws the reason of the signal
  */

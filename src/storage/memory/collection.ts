@@ -30,7 +30,7 @@ export interface MemorySpace {
   readonly vectors: VectorsByRecord
   /** Vectors of the next generation; undefined if nothing was staged. */
   readonly staged: VectorsByRecord | undefined
-  /** Highest record number that was added to the current generation other than with its record. */
+  /** Highest record number that `stage` or `swap` has added to the current generation. */
   readonly filledThrough: number
   readonly lease: { readonly owner: string; readonly until: number } | undefined
 }
@@ -67,7 +67,7 @@ export function ownerOf(
   return { id, documentId: record?.documentId ?? null, isVisible }
 }
 
-/** Returns the unchanged collection, or `stale` if it has other owners than given. */
+/** Returns the collection, or `stale` if the owners of its records differ from the given ones. */
 export function checkOwners(
   entry: MemoryCollection,
   { owners, visibility }: Extract<ContentWrite, { op: 'requireOwners' }>,

@@ -329,7 +329,7 @@ class MemoryContent {
     return bestScored(scored, limit)
   }
 
-  /** The score of a record is the share of its words that occur in the query. */
+  /** Scores each record by the share of its words that occur in the query. */
   search(key: CollectionKey, text: string, limit: number, constraints: SearchConstraints): ScoredRecord[] {
     this.#requireLexical(key)
     const queryWords = new Set(words(text))

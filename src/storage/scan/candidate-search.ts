@@ -1,4 +1,5 @@
 import type { Metric } from '../content.ts'
+import { TopResults } from '../top-results.ts'
 import {
   ERROR,
   errorOf,
@@ -11,32 +12,31 @@ import {
   type RowMargins,
   strideOf,
 } from './quantized-rows.ts'
-import { TopResults } from './top-results.ts'
 
 /** Largest magnitude of a quantized component of a row. */
 const ROW_LEVEL_MAX = 127
 /** Largest magnitude of a quantized component of a query. Lower for long vectors, whose sums must fit into 32 bits. */
 const QUERY_LEVEL_MAX = 4_095
 
-/** Rows with the integer dot products of a query. */
+/** A batch of rows, and their integer dot products with a query. */
 export interface ScannedRows {
-  /** One result per row; may be longer. */
+  /** Dot products, one per row. Entries after the first `count` are ignored. */
   readonly results: Float64Array
-  /** The facts of all rows of the segment, by slot. */
+  /** Facts about all rows of the segment, by slot. */
   readonly facts: FactColumns
   readonly count: number
-  /** Slots of the rows; if omitted, they start at `from`. */
+  /** Slots of the rows; if omitted, the rows are in consecutive slots from `from` on. */
   readonly slots?: Uint32Array
   readonly from?: number
   /** 0 for each slot to ignore. */
   readonly mask?: Uint8Array | undefined
-  /** Terms that no row exceeds. */
+  /** Margins that are at least those of every row. */
   readonly marginsMax: RowMargins
 }
 
 /**
  * Collects the rows that can be among the `k` nearest of a query: those whose upper bound reaches the k-th best lower bound.
- * Bounds are those of keys, which are numbers that increase with the score.
+ * The bounds are bounds of the key of a row, a number that is faster to compute than the score and has the same order.
  */
 export class CandidateSearch {
   readonly query: Float32Array
@@ -133,8 +133,8 @@ function quantizeQuery(
 }
 
 /**
- * Functions that return a key at or below all keys that have the same score after rounding. Different distances that are
- * small compared with 1 have the same score.
+ * Functions that return a lower bound of all keys with the same rounded score as the given key. For `euclidean`, several
+ * small distances have the same rounded score, because 1 is added to the distance.
  */
 const relaxKey: Record<Metric, (querySquare: number) => (key: number) => number> = {
   cosine: () => key => key,

@@ -1,4 +1,4 @@
-/** Rows per chunk. The operating system provides the pages of a chunk when they are first written. */
+/** Number of rows per chunk. Unused rows of a chunk take no physical memory until they are written. */
 const CHUNK_ROWS = 256
 
 interface Chunk {
@@ -43,7 +43,7 @@ export class ExactRows {
     if (chunk) chunk.known[slot % CHUNK_ROWS] = 0
   }
 
-  /** Moves a row to another slot, whose row is lost. */
+  /** Moves a row to another slot, and overwrites the row there. */
   move(from: number, to: number): void {
     const vector = this.get(from)
     if (vector) this.set(to, vector)

@@ -56,12 +56,12 @@ export function errorOf(squaredError: number): number {
   return Math.sqrt(squaredError) * (1 + ROUNDING)
 }
 
-/** Returns the bytes of the integers of a row. */
+/** Returns the number of bytes per row of `levels`, including padding. */
 export function strideOf(dimension: number): number {
   return Math.ceil(dimension / LANES) * LANES
 }
 
-/** Returns true if rows have the lengths of `count` rows, and their records ascend from `first` to `last`. */
+/** Returns true if the arrays contain exactly `count` rows, and the record numbers ascend from `first` to `last`. */
 export function areQuantizedRows(
   { facts, levels }: QuantizedRows,
   { dimension, count, first, last }: { dimension: number; count: number; first: number; last: number },

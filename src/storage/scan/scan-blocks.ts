@@ -1,8 +1,8 @@
 import type { Metric, ScoredRecord } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
+import { TopResults } from '../top-results.ts'
 import { ExactScorer } from './exact-scorer.ts'
 import type { ScanModule } from './module.ts'
-import { TopResults } from './top-results.ts'
 
 /** Rows read from disk: `vectors` contains one vector per record, one after another. */
 export interface VectorBlock {

@@ -1,5 +1,6 @@
 import type { Metric, ScoredRecord } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
+import { TopResults } from '../top-results.ts'
 import { CandidateSearch } from './candidate-search.ts'
 import { ExactRows } from './exact-rows.ts'
 import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
@@ -23,14 +24,13 @@ import {
   type RowMargins,
   strideOf,
 } from './quantized-rows.ts'
-import { TopResults } from './top-results.ts'
 
 /** Reads the exact vectors of records, in the order of the records. */
 export type ReadVectors = (records: readonly number[]) => Float32Array[]
 
 /** Rows per kernel call. Their results take 32 KiB, which fits into the L1 cache. */
 const BATCH_ROWS = 4_096
-/** Maximum number of queries for which one pass over the rows is made. */
+/** Maximum number of queries per pass over the rows. */
 const PASS_QUERIES = 8
 /** If less than this share of the rows is allowed, reading only these rows is faster than scanning all rows. */
 const GATHER_SHARE_MAX = 0.25
@@ -75,7 +75,7 @@ export class Segment {
   #views: Views
   #size = 0
   #facts = createColumns(0)
-  /** The greatest terms of all rows that the segment has ever had. */
+  /** Margins that are at least those of every row that the segment has ever contained. */
   #marginsMax: RowMargins = { error: 0, roundingShare: 0 }
   readonly #slotOf = new Map<number, number>()
   /** Number of changes to the segment. */
@@ -428,10 +428,11 @@ interface FullScan {
   readonly mask: Uint8Array | undefined
 }
 
-/** Slots of a set of records at one version of a segment: a sorted list if they are few, otherwise 1 for each slot. */
+/** Slots of a set of records, at one version of a segment: a sorted list for a small set, and a mask for a large one. */
 interface Selection {
   readonly version: number
   readonly slots: Uint32Array | undefined
+  /** 1 for each slot of a record in the set. */
   readonly mask: Uint8Array | undefined
 }
 

@@ -21,7 +21,7 @@ export interface CollectionRow extends SpaceTables {
   readonly language: string | null
   /** 1 if there is a full-text table of an earlier schema. */
   readonly fullText: 0 | 1
-  /** 1 if the posting index is missing or was made with other rules. */
+  /** 1 if the posting index is missing, or was built for another language or analyzer version. */
   readonly reindex: 0 | 1
   readonly fitted: 0 | 1
   readonly version: number
@@ -40,7 +40,7 @@ export interface CollectionRow extends SpaceTables {
   readonly loggedDeletions: number
 }
 
-/** The members of a vector space that its tables depend on. */
+/** Columns of `vector_space` that determine the names of its vector tables. */
 export interface SpaceTables {
   readonly spaceId: number
   readonly generation: number

@@ -10,9 +10,9 @@ const WAITING_TASKS_MAX = 10_000
 /** Schedules a step to run just before COMMIT, after all tasks of the group. The step must not throw. */
 export type DeferStep = (step: () => void) => void
 
-/** Takes part in every commit, to apply the changes of all its tasks together. */
+/** Code that takes part in every commit, and applies the changes of all tasks of the commit together. */
 export interface CommitParticipant {
-  /** Called at the start of a transaction. An earlier one may have been rolled back. */
+  /** Called at the start of a transaction. Must discard all earlier changes, which may have been rolled back. */
   begin(): void
   /** Called after the last step. An error rolls the transaction back. */
   beforeCommit(): void

@@ -320,7 +320,7 @@ export class ContentChanges {
     return records.reduce((deleted, record) => deleted + statement.run(record).changes, 0)
   }
 
-  /** Deletes the row of a record, and returns what it took. */
+  /** Deletes the row of a record, and returns its size. */
   #deleteRow(record: number): StoredBytes {
     return this.#connection
       .prepare<StoredBytes>(

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
-import { statsOf } from '../../base/folder.ts'
+
 import Database from './driver.ts'
-import { logFiles } from './log-damage.ts'
+import { fileSize, logFiles } from './log-damage.ts'
 import { hadStore, readTraces } from './store-marker.ts'
 
 /**
@@ -11,8 +11,8 @@ import { hadStore, readTraces } from './store-marker.ts'
  */
 export function isEmptySqliteStore(path: string): boolean {
   const traces = readTraces(path, undefined)
-  if (sizeOf(path) === 0) return !hadStore(traces)
-  if (sizeOf(logFiles(path).log) > 0) return false
+  if (fileSize(path) === 0) return !hadStore(traces)
+  if (fileSize(logFiles(path).log) > 0) return false
   try {
     const database = new Database(path, { readonly: true, fileMustExist: true })
     try {
@@ -38,8 +38,4 @@ function isMissing(path: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }
-}
-
-function sizeOf(path: string): number {
-  return statsOf(path)?.size ?? 0
 }

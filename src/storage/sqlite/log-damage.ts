@@ -85,7 +85,7 @@ function inspectLog(path: string): LogDamage | undefined {
       return hasUncopiedFrames(index) ? damageOfWholeLog('missing log', index) : undefined
     const header = parseLogHeader(headerBytes)
     if (!header) return inspectWithoutHeader(file, index, path)
-    const frames = scanFrames(file, header, sizeOf(path))
+    const frames = scanFrames(file, header, fileSize(path))
     const areFramesMissing = index?.salts === header.salts && index.frames > frames.committed
     const frameBytes = FRAME_HEADER_BYTES + header.pageBytes
     const readableBytes = HEADER_BYTES + frames.committed * frameBytes
@@ -281,7 +281,7 @@ function arePagesMissing(
   { pages, pagesPastEnd }: ScannedFrames,
 ): boolean {
   // Read the size again, because another process may have extended the file in the meantime.
-  const filePages = Math.floor(sizeOf(path) / pageBytes)
+  const filePages = Math.floor(fileSize(path) / pageBytes)
   const lockPage = Math.floor(LOCK_BYTE_OFFSET / pageBytes) + 1
   for (let page = filePages + 1; page <= pages; page++)
     if (!pagesPastEnd.has(page) && page !== lockPage) return true
@@ -294,7 +294,8 @@ function pageBytesOf(path: string): number | undefined {
   return size === 1 ? 65_536 : size !== undefined && size >= 512 ? size : undefined
 }
 
-function sizeOf(path: string): number {
+/** Returns the size of a file in bytes; 0 if it does not exist. */
+export function fileSize(path: string): number {
   return statsOf(path)?.size ?? 0
 }
 

@@ -48,7 +48,7 @@ interface SpaceInput {
   readonly key: SpaceKey
 }
 
-/** Creates all write operations, each call of which is a task of the group commit, and the background work. */
+/** Creates the write operations, which run as tasks of the group commit, and the background work of the store. */
 export function createWriter(connection: SqliteConnection) {
   const analyzers = new Analyzers()
   const postings = new PostingChanges(connection, analyzers)
@@ -114,7 +114,7 @@ export function createWriter(connection: SqliteConnection) {
     },
     compact: (input: KeyedInput & { range: CompactionRange | undefined }): Promise<CompactionStep> =>
       maintenance.compact(input.key, input.range),
-    /** Gives some free space of the file back, and returns what is left. */
+    /** Returns some free space of the file to the disk. Returns the new size of the file. */
     async shrink(_: object): Promise<StoreFile> {
       await queue.run({ run: () => shrinkFile(connection), shouldCommit: always })
       return readFileSpace(connection)

@@ -2,10 +2,10 @@ import { createValueMatcher, type KeyCondition } from '../filter.ts'
 
 /** Estimated bytes of a distinct value besides its text: entries of a map and of a list. */
 const VALUE_BYTES = 64
-/** The value of all objects, which satisfy no condition but exist. */
+/** Represents every object. Conditions cannot distinguish objects, but an object is not a missing value. */
 const ANY_OBJECT = {}
 
-/** Grows by doubling, and keeps the content. */
+/** Returns the array if it is long enough. Otherwise, returns a copy of at least twice its length. */
 export function withCapacity<T extends Uint32Array | Float64Array>(array: T, length: number): T {
   if (length <= array.length) return array
   const larger = new (array.constructor as new (length: number) => T)(Math.max(length, 2 * array.length, 64))
@@ -20,7 +20,7 @@ export function withCapacity<T extends Uint32Array | Float64Array>(array: T, len
 export class PayloadColumn {
   #codes = new Uint32Array(0)
   #rows = 0
-  /** Distinct values by code: scalars, arrays of their scalars, `ANY_OBJECT`, or undefined if the key is missing. */
+  /** Distinct values by code: a scalar, an array without its objects, `ANY_OBJECT`, or undefined if the key is missing. */
   readonly #values: unknown[] = []
   /** Codes of scalars, of undefined, and of `ANY_OBJECT`. */
   readonly #codeOf = new Map<unknown, number>()

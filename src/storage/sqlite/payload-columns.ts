@@ -9,7 +9,7 @@ import { PayloadColumn, withCapacity } from './payload-column.ts'
 /** Rows per SQL query. Reading lists of rows is faster than stepping through the rows. */
 const ROWS_PER_READ = 512
 
-/** The members of a collection that its columns depend on. */
+/** Fields of a collection that are needed to load its columns, and to keep them up to date. */
 export interface FilteredCollection {
   readonly id: number
   readonly version: number
@@ -17,8 +17,8 @@ export interface FilteredCollection {
 }
 
 /**
- * The payload values of some keys of a collection in memory, as of `version` of the collection, and the evaluation of
- * filters on them. Reads inside a transaction of the caller.
+ * The payload values of some keys of a collection in memory. Evaluates filters on them. The caller must start the
+ * transactions in which the values are read.
  *
  * A row is the position of a record among all records that were read, in ascending order. Deleted records keep their
  * rows until the columns are loaded again.

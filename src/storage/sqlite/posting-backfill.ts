@@ -9,7 +9,7 @@ import { listPostingIndexes, type PostingIndexRow } from './postings/index-rows.
 import { POSTING_SLICE_MAX, PostingWriter } from './postings/posting-writer.ts'
 import type { PostingRecord } from './postings/segment-builder.ts'
 
-/** Collection whose posting index is missing, or was made with other rules. */
+/** Collection whose posting index is missing, or was built for another language or analyzer version. */
 interface DueCollection {
   readonly id: number
   readonly language: string | null
@@ -26,8 +26,8 @@ interface BackfillSlice {
 
 /**
  * Fills the posting indexes of collections that have none, or whose language has changed, by ascending record. Each step
- * is one transaction, and continues where the last one ended, in whatever process that was. The last step of a collection
- * makes its index the active one.
+ * is one transaction, and continues after the last step of any process. The last step of a collection makes its index the
+ * active one.
  */
 export class PostingBackfill {
   readonly #connection: SqliteConnection
@@ -69,7 +69,7 @@ export class PostingBackfill {
       .get(id ?? 0, id ?? Number.MAX_SAFE_INTEGER)
   }
 
-  /** Reads and analyzes the next records before the transaction, so that it takes little time. */
+  /** Reads and analyzes the next records. Runs before the transaction, to keep the transaction short. */
   #readSlice(collection: DueCollection): BackfillSlice {
     const language = languageCode(collection.language)
     const after = this.#target(collection)?.lastRecord ?? 0
@@ -79,7 +79,7 @@ export class PostingBackfill {
     return { collection, after, records }
   }
 
-  /** Returns the index that is being filled; undefined if it was not begun. */
+  /** Returns the index that is being filled; undefined if there is none yet. */
   #target({ id, language }: DueCollection): PostingIndexRow | undefined {
     return listPostingIndexes(this.#connection, id).findLast(
       index =>
@@ -122,7 +122,7 @@ export class PostingBackfill {
     return true
   }
 
-  /** Creates the next generation of an index, in place of an incomplete one that was made with other rules. */
+  /** Creates the next generation of an index. Drops an incomplete one for another language or analyzer version. */
   #begin({ id, language }: DueCollection): PostingIndexRow {
     const indexes = listPostingIndexes(this.#connection, id)
     for (const index of indexes) if (index.active === 0) this.#writer.drop(index)

@@ -9,7 +9,7 @@ import { activePostingIndex, listPostingIndexes, type PostingIndexRow } from './
 import { PostingWriter } from './postings/posting-writer.ts'
 import type { PostingRecord } from './postings/segment-builder.ts'
 
-/** Visibility class of every record, until row-level access assigns others. */
+/** Visibility class of every record. Row-level access filters by payload, and does not use the classes. */
 const VISIBILITY_CLASS = 0
 
 /** The texts of a record that lexical search covers. */
@@ -66,8 +66,8 @@ export class PostingChanges implements CommitParticipant {
   }
 
   /**
-   * Adds a record to the active index, if the collection has one. An index that is being filled gets the record when the
-   * work reaches it.
+   * Adds a record to the active index, if the collection has one. `PostingBackfill` adds it to an index that is being
+   * filled.
    */
   add(collection: number, text: IndexedText, defer: DeferStep): void {
     const index = activePostingIndex(this.#connection, collection)
@@ -100,7 +100,7 @@ export class PostingChanges implements CommitParticipant {
     for (const [collection, { added, removed }] of this.#pending) {
       const gone = new Set(removed)
       for (const index of listPostingIndexes(this.#connection, collection)) {
-        // Records of an index that was replaced in this commit are in the new one, which was filled after they were stored.
+        // If the backfill replaced the index in this commit, it has already read these records from the table.
         const records = added.filter(each => each.index.id === index.id && !gone.has(each.record.record))
         this.#writer.add(
           index,

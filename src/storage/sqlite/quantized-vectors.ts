@@ -5,11 +5,11 @@ import { Segment } from '../scan/segment.ts'
 import { type CollectionRow, decodeVector, type VectorRow, vectorTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 
-/** The members of a vector space that its quantized vectors depend on. */
+/** Fields of a vector space that are needed to find and to decode its quantized vectors. */
 export type QuantizedSpace = Pick<CollectionRow, 'spaceId' | 'generation' | 'dimension' | 'metric'>
 
 /** A row of `quantized_vectors`: the quantized vectors of the records from `first` to `through`. */
-export interface QuantizedBlock {
+interface QuantizedBlock {
   readonly first: number
   readonly through: number
   readonly size: number
@@ -19,7 +19,7 @@ export interface QuantizedBlock {
 }
 
 /** Returns the first block of a space after a record. */
-export function nextQuantizedBlock(
+function nextQuantizedBlock(
   connection: SqliteConnection,
   space: QuantizedSpace,
   after: number,
@@ -33,7 +33,7 @@ export function nextQuantizedBlock(
 }
 
 /** Returns the quantized vectors of a block; undefined if it is damaged or has another format. */
-export function decodeQuantizedBlock(
+function decodeQuantizedBlock(
   { facts, levels, size, format, first, through }: QuantizedBlock,
   dimension: number,
 ): QuantizedRows | undefined {
@@ -48,8 +48,8 @@ export function decodeQuantizedBlock(
 }
 
 /**
- * Reads the stored quantized vectors of a space, in ascending order of their records. Up to the last record, these are
- * all vectors of the space. Stops at a block that cannot be used.
+ * Reads the stored quantized vectors of a space, in ascending order of their records. They include every vector up to the
+ * last `through`. Stops at a block that cannot be used.
  *
  * Call it inside a transaction that has read `collection`.
  */
@@ -128,8 +128,8 @@ export function deleteQuantizedVectors(connection: SqliteConnection, table: stri
 }
 
 /**
- * A block contains all vectors of its range that existed when it was written. If every record has a vector, an unchanged
- * number of records means that none was deleted.
+ * Removes the rows of deleted records from a block. A block contains all vectors of its range that existed when it was
+ * written. Therefore, if every record has a vector and the number of records is unchanged, no record was deleted.
  */
 function withoutDeleted(
   connection: SqliteConnection,

@@ -18,7 +18,7 @@ export class SpaceRecovery {
   readonly #clock: Clock
   #isStarted = false
   #running: Promise<void> | undefined
-  /** Version of the store at the last look. Changes with every commit of another connection. */
+  /** Version of the store at the last check. Changes with every commit of another connection. */
   #dataVersion = -1
   #cancelTimer: (() => void) | undefined
 
@@ -70,7 +70,7 @@ export class SpaceRecovery {
     }
   }
 
-  /** Returns true if another connection has written since the last look, and at the first look. */
+  /** Returns true if another connection has written since the last check. The first check also returns true. */
   #hasOtherWriter(): boolean {
     const before = this.#dataVersion
     this.#dataVersion = this.#connection

@@ -12,7 +12,7 @@ import type { CompactionRange } from './postings/merge-plan.ts'
 import { type CompactionStep, PostingMerger } from './postings/posting-merger.ts'
 import { hasQuantizationWork, type VectorQuantization } from './vector-quantization.ts'
 
-/** Pause after a write before its segments are merged, so that many small writes cause one look for work. */
+/** Pause between a write and the check for work, so that many small writes cause only one check. */
 const QUIET_MS = 250
 
 /** Returns true if there is background work. */
@@ -73,7 +73,7 @@ export class StoreMaintenance {
     this.#begin()
   }
 
-  /** Looks for work after a short while. Does nothing before {@link start}. */
+  /** Schedules a check for work. Does nothing before {@link start}. */
   wake(): void {
     if (!this.#isStarted || this.#running || this.#cancelTimer) return
     this.#cancelTimer = this.#clock.after(QUIET_MS, () => {
@@ -85,7 +85,7 @@ export class StoreMaintenance {
   /**
    * Does a step of a compaction of a collection, see {@link PostingMerger.compact}.
    *
-   * @param range  what the previous step left; undefined for the first step
+   * @param range  range that the previous step returned; undefined for the first step
    * @throws collection_unavailable  there is no such collection
    */
   compact(key: CollectionKey, range: CompactionRange | undefined): Promise<CompactionStep> {

@@ -120,7 +120,7 @@ export class VectorIndex {
     return resident
   }
 
-  /** Returns undefined if the stored quantized vectors are not those of the space, so that they must not be used. */
+  /** Loads the vectors of a space. Returns undefined if the stored quantized vectors do not match those of the space. */
   #load(collection: CollectionRow, usesQuantized: boolean): ResidentVectors | undefined {
     const { dimension, metric } = collection
     const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))

@@ -6,7 +6,7 @@ import type { SqliteConnection } from './connection.ts'
 import { deleteQuantizedVectors, type QuantizedSpace, quantizeVectors } from './quantized-vectors.ts'
 
 /** Number of vectors per block. */
-export const QUANTIZED_BLOCK_ROWS = 1024
+const QUANTIZED_BLOCK_ROWS = 1024
 
 interface LargeSpace extends QuantizedSpace {
   readonly collection: number
@@ -60,7 +60,7 @@ export class VectorQuantization {
     return false
   }
 
-  /** Reads and quantizes vectors before the transaction, so that it takes little time. */
+  /** Reads and quantizes vectors before the transaction, to keep the transaction short. */
   async #addBlock(space: LargeSpace, table: string): Promise<boolean> {
     const vectors = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record LIMIT ?`)

@@ -112,7 +112,7 @@ export class SpaceReads {
   }
 }
 
-/** Writes the steps to a new generation. Each method must run inside a transaction. */
+/** Creates new generations of vector spaces, step by step. Each method must run inside a transaction. */
 export class SpaceWrites {
   readonly #connection: SqliteConnection
 
@@ -142,7 +142,7 @@ export class SpaceWrites {
       .run(collection.spaceId)
   }
 
-  /** Counts all records as unfitted. */
+  /** Marks all records as unfitted. */
   invalidate(key: CollectionKey): void {
     const collection = findCollection(this.#connection, key)
     if (collection)

@@ -1,5 +1,6 @@
 import type { Analyzer } from '../../base/analysis/analyzer.ts'
 import type { ParsedQuery, TypedWord } from '../../base/analysis/query.ts'
+import { characterTermPrefix } from '../../base/analysis/segmented-text.ts'
 import { similarTerms } from '../../base/analysis/similar-terms.ts'
 import type { PostingReader, WeightedWord } from './postings/posting-reader.ts'
 import type { VisibleRows } from './postings/row-masks.ts'
@@ -13,8 +14,6 @@ const SIMILAR_TERMS_MAX = 5
  * many unknown words is not misspelled.
  */
 const REPLACED_WORDS_MAX = 4
-/** Beginning of terms that are parts of words in scripts without spaces. */
-const PART_MARK = '~'
 
 /**
  * Turns a query into words to rank by, with the terms of visible records: completes the word that is being typed, and
@@ -54,7 +53,7 @@ export class WordExpansion {
     ]
   }
 
-  /** Terms of the same word count as one. A part of a word has no word, and stays alone. */
+  /** Groups the terms of each word, because they are ranked as one term. A term without a word is a separate group. */
   #groupByWord(terms: ParsedQuery['terms']): { word: string | undefined; terms: string[] }[] {
     const words: { word: string | undefined; terms: string[] }[] = []
     const byWord = new Map<string, string[]>()
@@ -79,15 +78,15 @@ export class WordExpansion {
   }
 
   /**
-   * Returns the terms that begin as the typed word. If there are none, the stem of the complete word may be shorter than what
-   * was typed: returns the longest such term.
+   * Returns the terms that begin with the unfinished word. If there are none, returns the longest term that can be the stem
+   * of the complete word.
    */
   #complete(collection: number, { starts, shorterTerms }: TypedWord, rows: VisibleRows): string[] {
     const found = starts.flatMap(prefix =>
       this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, rows }),
     )
     const completions = [
-      ...new Set(found.map(({ term }) => term).filter(term => !term.startsWith(PART_MARK))),
+      ...new Set(found.map(({ term }) => term).filter(term => !term.startsWith(characterTermPrefix))),
     ]
     if (completions.length > 0) return completions
     const shorter = [...shorterTerms].sort((a, b) => b.length - a.length)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { AnsweringModel } from '../../../src/agents/chat/answering-model.ts'
 import { Compactions } from '../../../src/agents/chat/compactions.ts'
 import { openHistory } from '../../../src/agents/chat/history.ts'
+import { summarize } from '../../../src/agents/chat/summarize.ts'
 import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
 import { DataTags } from '../../../src/agents/chat/system-prompt.ts'
 import { systemClock } from '../../../src/base/clock.ts'
@@ -232,4 +233,15 @@ test('a summary has a maximum length, and so does its input', async () => {
   expect(sent).toHaveLength(2)
   expect(Buffer.byteLength(sent.join(''))).toBeLessThanOrEqual((3 * 6_000) / 4)
   expect(Buffer.byteLength(summary!.text)).toBeLessThanOrEqual((3 * 6_000) / 16)
+})
+
+test.each([
+  [{}, { prompt_tokens: '500', completion_tokens: '6', cost_usd: '0.01' }],
+  [{ promptTokens: null, completionTokens: null, costUsd: null }, {}],
+])('a summary from an answer with %j has the metadata %j', async (fields, metadata) => {
+  const chat = { complete: async () => ({ ...completion, ...fields }) }
+  const model = { model: 'a', contextTokens: 6_000, maxTokens: 1_000, chat } as unknown as AnsweringModel
+  const { signal } = new AbortController()
+  const summary = await summarize(undefined, [], { model, clock: systemClock, signal })
+  expect(summary.metadata).toEqual({ summary_by: 'model', model: 'a', ...metadata })
 })

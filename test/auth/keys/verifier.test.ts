@@ -355,3 +355,19 @@ test('S2.3-07 S5.2-06: lastUsedAt changes only after a successful authentication
   expect((await readKeyRow(plain, used.row)).lastUsedAt).toBe('2026-01-01T00:00:05.000Z')
   for (const { row } of others) expect((await readKeyRow(plain, row)).lastUsedAt).toBeNull()
 })
+
+test('close waits until the last use of a key is stored [S2.3-07]', async () => {
+  const store = await openKeyStore()
+  const { token, row } = await storeKey(store.plain)
+  let unblock = () => {}
+  const unblocked = new Promise<void>(resolve => {
+    unblock = resolve
+  })
+  const rows: RowStore = { ...store.rows, atomic: writes => unblocked.then(() => store.rows.atomic(writes)) }
+  const admission = new Admission({ runningMax: 1 })
+  const verifier = new ApiKeyVerifier({ ...store, rows, log: silent, admission })
+  await verifier.verify(token, credentialsFrom('192.0.2.1'))
+  const rowAfterClose = verifier.close().then(() => readKeyRow(store.plain, row))
+  unblock()
+  expect((await rowAfterClose).lastUsedAt).not.toBeNull()
+})

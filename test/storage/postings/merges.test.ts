@@ -119,30 +119,6 @@ test('a merge frees the rows of deleted records, and an index without records ha
   expect(search(stage)).toEqual([])
 })
 
-test('folds many small segments in one transaction, and leaves few segments alone', () => {
-  const stage = stageForTest()
-  const fold = () =>
-    stage.write(() => stage.merger.fold(activePostingIndex(stage.connection, index.collection)!, 0))
-  addSegments(stage, 47)
-  expect(fold()).toBe(false)
-  stage.write(() => stage.writer.add(index, [recordOf(48, 'apple')]))
-  const before = search(stage)
-  expect(fold()).toBe(true)
-  expect(segmentsOf(stage)).toHaveLength(17)
-  expect(search(stage)).toEqual(before)
-})
-
-test('does not fold an index that another process merges', () => {
-  const stage = stageForTest()
-  addSegments(stage, 48)
-  const active = activePostingIndex(stage.connection, index.collection)!
-  const other = new PostingMerger(stage.connection, 'other')
-  stage.merge(2)
-  expect(stage.write(() => other.fold(active, LEASE_MS - 1))).toBe(false)
-  expect(stage.write(() => other.fold(active, LEASE_MS))).toBe(true)
-  expect(search(stage)).toHaveLength(48)
-})
-
 /** Runs all steps of a compaction; returns the outcome of the last one. */
 function compact(stage: Stage, merger = stage.merger, now = 0) {
   const { id, lastRecord } = activePostingIndex(stage.connection, index.collection)!

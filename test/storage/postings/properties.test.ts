@@ -51,7 +51,6 @@ const change = fc.oneof(
     weight: 5,
     arbitrary: fc.record({ op: fc.constant('merge' as const), steps: fc.integer({ min: 1, max: 9 }) }),
   },
-  { weight: 1, arbitrary: fc.constant({ op: 'fold' as const }) },
   { weight: 2, arbitrary: fc.constant({ op: 'rollback' as const }) },
   { weight: 1, arbitrary: fc.constant({ op: 'reopen' as const }) },
 )
@@ -107,7 +106,7 @@ class Comparison {
   }
 
   apply(next: typeof change extends fc.Arbitrary<infer T> ? T : never): void {
-    const { writer, write, merge, merger, connection } = this.#stage
+    const { writer, write, merge } = this.#stage
     this.#version++
     switch (next.op) {
       case 'add': {
@@ -134,9 +133,6 @@ class Comparison {
       }
       case 'merge':
         merge(next.steps)
-        break
-      case 'fold':
-        write(() => merger.fold(activePostingIndex(connection, index.collection)!, 0))
         break
       case 'rollback':
         this.#rollBack()

@@ -3,8 +3,8 @@
  * of a generation are in the table `vec_<id of the space>_<generation>`. The space of an earlier collection gets the ID of
  * the collection, so its tables keep their names.
  *
- * `vectors` is the number of vectors in the current generation. `filled_through` is the highest record number that was
- * added to the current generation other than with its record.
+ * `vectors` is the number of vectors in the current generation. `filled_through` is the highest record number whose vector
+ * was added to the current generation after the record was stored.
  */
 export const eighthMigration = `
 CREATE TABLE vector_space (

@@ -3,8 +3,9 @@ import { postingsSchema } from '../postings/schema.ts'
 /**
  * Adds the posting store, and the language of each collection.
  *
- * `full_text` is 1 if a collection has a full-text table (`fts_<collection>`) of an earlier schema, which answers searches
- * until its posting index is complete. `reindex` is 1 if its posting index is missing, or was made with other rules.
+ * `full_text` is 1 if a collection has a full-text table (`fts_<collection>`) of an earlier schema. Searches use this table
+ * until the posting index is complete. `reindex` is 1 if the posting index is missing, or was built for another language or
+ * analyzer version.
  */
 export const sixthMigration = `
 ${postingsSchema}

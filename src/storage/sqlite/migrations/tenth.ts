@@ -1,8 +1,9 @@
 /**
- * Adds quantized vectors, so that the first search after a start does not read and quantize the exact vectors. `table_name`
- * is the table with the exact vectors. A row contains `size` of them, in ascending order of their records: those that were
- * stored when it was written, after the record `through` of the previous row up to its own `through`. Records that were
- * deleted since then remain in it.
+ * Adds quantized vectors, so that the first search after a start does not have to read and quantize the exact vectors.
+ *
+ * Each row contains the quantized vectors of a range of records: from the first record after `through` of the previous row,
+ * up to its own `through`. `table_name` is the table with the exact vectors, and `size` is the number of vectors in the row.
+ * Vectors of records that are deleted later remain in the row.
  */
 export const tenthMigration = `
 CREATE TABLE quantized_vectors (

@@ -7,11 +7,11 @@ export interface PostingIndexKey {
   readonly generation: number
 }
 
-/** The rules that make the terms of an index from texts. */
+/** The language and the analyzer with which the terms of an index were created. */
 export interface PostingAnalysis {
   /** Code of the language. */
   readonly language: string
-  /** Version of the rules. */
+  /** Version of the analyzer. */
   readonly analyzer: number
 }
 
@@ -55,8 +55,8 @@ export function activePostingIndex(
     .get(collection)
 }
 
-/** Counts a change of the segments of an index, and returns the new version. */
-export function countPostingChange(connection: SqliteConnection, index: number): number {
+/** Increments the version of an index after a change of its segments, and marks it for merging. Returns the new version. */
+export function incrementVersion(connection: SqliteConnection, index: number): number {
   return connection
     .prepare<{ version: number }>(
       'UPDATE posting_index SET version = version + 1, merge_due = 1 WHERE id = ? RETURNING version',

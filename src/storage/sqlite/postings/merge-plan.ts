@@ -1,18 +1,18 @@
 import { RECORD_SPAN_MAX, SEGMENT_SLOTS_MAX } from './schema.ts'
 import type { PostingSegmentRow } from './segment-rows.ts'
 
-/** Number of segments of about one size that are worth a merge, and the factor between sizes. */
+/** Minimum number of segments of one size class for a merge. Also the ratio between the bounds of a size class. */
 const MERGE_SEGMENTS_MIN = 6
 const MERGE_SEGMENTS_MAX = 32
 /** Share of deleted slots above which a segment is rewritten. */
 const DELETED_SHARE_MAX = 0.2
 
 /**
- * Returns adjacent segments to merge into one; undefined if a merge would not help.
+ * Returns adjacent segments to merge into one; undefined if no merge is due.
  *
- * Segments are of one size class if their numbers of records are between the same powers of 6. A merge may include
- * smaller segments, but no segment with more than half of all records, so that every rewrite of a record at least doubles
- * its segment. The number of segments stays below about 30, plus one per 32,768 records.
+ * Segments are of one size class if their numbers of records are between the same powers of 6. A merge can include smaller
+ * segments, but no segment with more than half of the merged records. Each time a record is rewritten, its segment
+ * therefore becomes at least twice as large. The number of segments stays below about 30, plus one per 32,768 records.
  *
  * @param segments  live segments by ascending records
  */
@@ -48,8 +48,8 @@ export interface CompactionRange {
 }
 
 /**
- * Returns the next adjacent segments of a range that one segment with fewer slots in total, or in place of several, can
- * replace; undefined if there are none.
+ * Returns the next segments of a range to rewrite as one segment: several adjacent ones, or one with deleted records.
+ * Returns undefined if there are none.
  *
  * @param segments  live segments by ascending records
  */

@@ -4,10 +4,10 @@ import type { PostingList } from './posting-list.ts'
 import { findPostings } from './term-blocks.ts'
 
 const POSTING_BYTES_MAX = 48 * 1024 * 1024
-/** Estimated bytes of an entry besides its numbers. */
-const SIDE_BYTES = 400
+/** Estimated bytes of an entry in addition to its numbers. */
+const ENTRY_OVERHEAD_BYTES = 400
 
-/** Decoded posting lists, and the knowledge that a segment lacks a term. Segments never change their terms. */
+/** Caches decoded posting lists, and also that a segment does not contain a term. The terms of a segment never change. */
 export class PostingCache {
   readonly #connection: SqliteConnection
   readonly #lists: LRUCache<string, PostingList | typeof absent>
@@ -37,7 +37,7 @@ export class PostingCache {
 const absent = Symbol('absent')
 
 function sizeOf(list: PostingList | typeof absent): number {
-  if (list === absent) return SIDE_BYTES
+  if (list === absent) return ENTRY_OVERHEAD_BYTES
   const { slots, textCounts, titleCounts } = list as PostingList
-  return SIDE_BYTES + slots.byteLength + textCounts.byteLength + (titleCounts?.byteLength ?? 0)
+  return ENTRY_OVERHEAD_BYTES + slots.byteLength + textCounts.byteLength + (titleCounts?.byteLength ?? 0)
 }

@@ -15,13 +15,18 @@ export interface PostingList {
   readonly titleCounts: Uint16Array | undefined
 }
 
-/** Form of the counts that follow, in the two low bits of the number that holds the distance to the previous slot. */
+// A posting starts with a number: the distance to the previous slot, and in the two low bits one of these forms of its
+// counts. The forms other than the first two are followed by the counts themselves.
 const ONCE_IN_TEXT = 0
 const TWICE_IN_TEXT = 1
 const TEXT_COUNT = 2
 const BOTH_COUNTS = 3
 
-/** Appends one posting after that of slot `previous`; -1 for the first one. */
+/**
+ * Appends one posting.
+ *
+ * @param previous  slot of the previous posting; -1 for the first posting
+ */
 export function writePosting(
   writer: ByteWriter,
   previous: number,

@@ -3,13 +3,9 @@ import { type CompactionRange, planCompaction, planMerge } from './merge-plan.ts
 import { MERGE_STEP_BYTES, SegmentMerge } from './segment-merge.ts'
 import { liveSegments } from './segment-rows.ts'
 
-/** Time after which another process may continue the work of one that no longer does it. */
+/** Duration of the lease of an index. Another process can merge the index after the lease has expired. */
 const LEASE_MS = 30_000
 const BLOCKS_DELETED_AT_ONCE = 64
-/** Number of segments from which on a fold is useful. */
-const FOLD_SEGMENTS_MIN = 48
-/** Maximum number of records of a fold, which runs in one transaction. */
-const FOLD_SLOTS_MAX = 2_048
 
 /** Result of a step of a compaction, and the range that is left. */
 export interface CompactionStep extends CompactionRange {
@@ -21,7 +17,8 @@ export interface CompactionStep extends CompactionRange {
 /**
  * Merges segments, and deletes those that were merged or dropped, over all collections.
  *
- * Several processes may each have a merger. A lease per index, renewed by every step, lets one at a time merge it.
+ * Several processes can each have a merger. Each index has a lease, which every step renews, so that only one process merges
+ * it at a time.
  */
 export class PostingMerger {
   readonly #connection: SqliteConnection
@@ -76,23 +73,7 @@ export class PostingMerger {
     const merge = this.#merge
     this.#merge = undefined
     if (!merge) return false
-    if (this.#holdsLease(merge.index, now) && merge.step()) this.#merge = merge
-    return true
-  }
-
-  /**
-   * Merges small segments of an index in one transaction, which must be open. For processes without a background
-   * worker, after their own writes.
-   *
-   * @returns false if the index has too few segments for it, or another process merges it
-   */
-  fold(index: { readonly id: number }, now: number): boolean {
-    const segments = liveSegments(this.#connection, index.id)
-    const plan = segments.length >= FOLD_SEGMENTS_MIN ? planMerge(segments, FOLD_SLOTS_MAX) : undefined
-    if (!plan || !this.#takeLease(index.id, now)) return false
-    const merge = new SegmentMerge(this.#connection, index.id, plan, this.#stepBytesMax)
-    while (merge.step());
-    this.#releaseLease(index.id)
+    if (this.#renewLease(merge.index, now) && merge.step()) this.#merge = merge
     return true
   }
 
@@ -130,7 +111,8 @@ export class PostingMerger {
     return true
   }
 
-  #holdsLease(index: number, now: number): boolean {
+  /** Returns false if another process has taken the lease. */
+  #renewLease(index: number, now: number): boolean {
     const { changes } = this.#connection
       .prepare('UPDATE posting_index SET lease_until = ? WHERE id = ? AND lease_owner = ?')
       .run(now + LEASE_MS, index, this.#owner)

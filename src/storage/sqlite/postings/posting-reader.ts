@@ -12,12 +12,13 @@ import { SlotCache } from './slot-cache.ts'
 import { matchGroup, type TermGroup } from './term-groups.ts'
 import { termKey } from './term-key.ts'
 
-/** Maximum number of collections whose list of segments is kept. */
+/** Maximum number of indexes whose lists of segments are cached. */
 const INDEXES_MAX = 256
 const TITLE_WEIGHT = 3
 
 /**
- * A word of a query: the terms that count as one. `weight` is positive and multiplies the share of the word in the score.
+ * A word of a query. Its terms are ranked as if they were one term. `weight` is a positive factor of the word's part of the
+ * score.
  */
 export interface WeightedWord {
   readonly terms: readonly string[]
@@ -40,7 +41,7 @@ export interface GroupOccurrences {
   readonly among: readonly number[]
 }
 
-/** Segments of an index at a version of it. */
+/** Segments of an index at one version of the index. */
 interface SearchedIndex {
   readonly id: number
   readonly version: number
@@ -64,11 +65,6 @@ export class PostingReader {
     this.#slots = new SlotCache(connection)
     this.#masks = new RowMasks(connection, this.#slots)
     this.#postings = new PostingCache(connection, options.cacheBytesMax)
-  }
-
-  /** Returns true if the collection has an active index. */
-  isReady(collection: number): boolean {
-    return activePostingIndex(this.#connection, collection) !== undefined
   }
 
   /**
@@ -198,7 +194,7 @@ export class PostingReader {
     })
   }
 
-  /** Returns the place of a record if it is visible. */
+  /** Returns the index of the segment and the slot of a record; empty if the record is missing or not visible. */
   #locate(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, record: number) {
     const at = segments.findLastIndex(({ firstRecord }) => firstRecord <= record)
     const segment = segments[at]

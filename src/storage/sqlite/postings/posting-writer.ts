@@ -1,8 +1,8 @@
 import type { SqliteConnection } from '../connection.ts'
 import {
   activePostingIndex,
-  countPostingChange,
   findPostingIndex,
+  incrementVersion,
   listPostingIndexes,
   type PostingAnalysis,
   type PostingIndexKey,
@@ -75,8 +75,8 @@ export class PostingWriter {
   }
 
   /**
-   * Adds records. Their numbers ascend, and are higher than all that were ever added to the index. Pass at most
-   * {@link POSTING_SLICE_MAX} per transaction.
+   * Adds records. Their numbers must ascend, and must be higher than those of all records that were ever added to the index.
+   * Pass at most {@link POSTING_SLICE_MAX} records per transaction.
    *
    * @throws RangeError  a number does not ascend, or is out of range
    */
@@ -84,7 +84,7 @@ export class PostingWriter {
     if (records.length === 0) return
     const index = this.#require(key)
     requireValidRecords(records, index.lastRecord)
-    const version = countPostingChange(this.#connection, index.id)
+    const version = incrementVersion(this.#connection, index.id)
     for (const slice of slicesOf(records)) insertSegment(this.#connection, index.id, version, slice)
     this.#connection
       .prepare('UPDATE posting_index SET last_record = ? WHERE id = ?')
@@ -161,7 +161,7 @@ export class PostingWriter {
   }
 
   #stamp({ id }: PostingIndexRow, segment: PostingSegmentRow): void {
-    const version = countPostingChange(this.#connection, id)
+    const version = incrementVersion(this.#connection, id)
     this.#connection.prepare('UPDATE posting_segment SET stamp = ? WHERE id = ?').run(version, segment.id)
   }
 }

@@ -1,9 +1,9 @@
 import type { ScoredRecord } from '../../content.ts'
+import { TopResults } from '../../top-results.ts'
 import type { PostingList } from './posting-list.ts'
 import type { SegmentMask } from './row-masks.ts'
 import { SEGMENT_SLOTS_MAX } from './schema.ts'
 import type { SlotTable } from './segment-rows.ts'
-import { TopRecords } from './top-records.ts'
 
 const K1 = 1.2
 const B = 0.75
@@ -19,7 +19,7 @@ export interface RankedSegment {
   readonly firstRecord: number
   readonly slots: SlotTable
   readonly mask: SegmentMask
-  /** 1 for each slot that can be in the result; undefined if all can. Others count in the statistics only. */
+  /** 1 for each slot that can be in the result; undefined for all. The other slots count only in the statistics. */
   readonly selected?: Uint8Array | undefined
 }
 
@@ -48,12 +48,12 @@ export function rankRecords(
     records += mask.records
     length += mask.length
   }
-  const perWord = length > 0 ? (K1 * B * records) / length : 0
+  const lengthFactor = length > 0 ? (K1 * B * records) / length : 0
   const weighted = terms.map(({ weight, lists }) => ({
     lists,
     factor: weight * inverseFrequency(records, countVisible(segments, lists)) * (K1 + 1),
   }))
-  const top = new TopRecords(limit)
+  const top = new TopResults(limit)
   for (const [at, { firstRecord, slots, mask, selected }] of segments.entries()) {
     const { lengths, records: offsets } = slots
     let isEmpty = true
@@ -61,16 +61,18 @@ export function rankRecords(
       const list = lists[at]
       if (!list) continue
       isEmpty = false
-      addScores(list, mask.slots, lengths, { factor, titleWeight, perWord })
+      addScores(list, mask.slots, lengths, { factor, titleWeight, lengthFactor })
     }
     if (isEmpty) continue
     for (let slot = 0; slot < offsets.length; slot++) {
       const score = scores[slot]!
-      if (score > top.threshold && selected?.[slot] !== 0) top.add(firstRecord + offsets[slot]!, score)
+      // Of equal scores, the first record is the best, so a later one with the lowest score cannot be among the results.
+      if (score > 0 && score > top.minScore && selected?.[slot] !== 0)
+        top.offer(score, firstRecord + offsets[slot]!)
     }
     scores.fill(0, 0, offsets.length)
   }
-  return top.sorted()
+  return top.ranked()
 }
 
 /** Counts the visible records that contain a term. */
@@ -100,13 +102,13 @@ function addScores(
   { slots, textCounts, titleCounts }: PostingList,
   mask: Uint8Array | undefined,
   lengths: Uint32Array,
-  { factor, titleWeight, perWord }: { factor: number; titleWeight: number; perWord: number },
+  { factor, titleWeight, lengthFactor }: { factor: number; titleWeight: number; lengthFactor: number },
 ): void {
   const base = K1 * (1 - B)
   for (let at = 0; at < slots.length; at++) {
     const slot = slots[at]!
     if (mask && mask[slot] === 0) continue
     const count = titleCounts ? textCounts[at]! + titleWeight * titleCounts[at]! : textCounts[at]!
-    scores[slot]! += (factor * count) / (count + base + perWord * lengths[slot]!)
+    scores[slot]! += (factor * count) / (count + base + lengthFactor * lengths[slot]!)
   }
 }

@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache'
+import { lowerBound } from '../../record-set.ts'
 import type { SqliteConnection } from '../connection.ts'
-import { hasBit, lowerBound, type PostingSegmentRow, readClasses, readDeletions } from './segment-rows.ts'
+import { hasBit, type PostingSegmentRow, readClasses, readDeletions } from './segment-rows.ts'
 import type { SlotCache } from './slot-cache.ts'
 
 const MASK_BYTES_MAX = 32 * 1024 * 1024
-/** Estimated bytes of a mask besides its slots. */
-const MASK_SIDE_BYTES = 200
+/** Estimated bytes of a mask in addition to its slots. */
+const MASK_OVERHEAD_BYTES = 200
 
-/** Rows that a search may see; all that are not deleted if both members are undefined. */
+/** Rows that a search may see. If both fields are undefined, these are all rows that are not deleted. */
 export interface VisibleRows {
   /** Visibility classes that the caller may see. `key` identifies the caller's principals. */
   readonly classes?: { readonly key: string; readonly allowed: ReadonlySet<number> }
@@ -49,8 +50,8 @@ export class RowMasks {
   readonly #masks = new LRUCache<string, IndexMask>({
     maxSize: MASK_BYTES_MAX,
     sizeCalculation: ({ segments }) => {
-      let bytes = MASK_SIDE_BYTES
-      for (const { slots } of segments.values()) bytes += MASK_SIDE_BYTES + (slots?.length ?? 0)
+      let bytes = MASK_OVERHEAD_BYTES
+      for (const { slots } of segments.values()) bytes += MASK_OVERHEAD_BYTES + (slots?.length ?? 0)
       return bytes
     },
   })

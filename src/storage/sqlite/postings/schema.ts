@@ -1,13 +1,13 @@
 /**
  * Tables of the posting store, as the sixth migration creates them.
  *
- * - `posting_index`: one row per collection and generation, with the language and the version of the rules that made
- *   its terms. `version` grows with every change of its segments; at most one generation of a collection is active.
+ * - `posting_index`: one row per collection and generation, with the language and the version of the analyzer that created
+ *   its terms. `version` grows with every change of its segments. At most one generation of a collection is active.
  *   `merge_due` is 1 if a merge could be useful.
  * - `posting_segment`: a range of records. `state` is 0 while a merge builds it, 1 while searches read it, and 2 once it
  *   can be deleted. `stamp` is the version at which its deletions or classes last changed. `progress` counts the
  *   committed steps of the merge that builds it.
- * - `posting_slots`: the record numbers less the first one, and the number of words, of each slot (little-endian u32).
+ * - `posting_slots`: for each slot, the record number minus `first_record`, and the number of words (little-endian u32).
  * - `posting_deletions`: one bit per slot; no row if nothing is deleted.
  * - `posting_classes`: the visibility class of each slot (little-endian u32), in pages.
  * - `posting_block`: the posting lists of a range of terms, see `term-blocks.ts`.
@@ -70,7 +70,7 @@ CREATE TABLE posting_block (
 ) STRICT;
 `
 
-/** Adds the bytes of the blocks of a segment, which a merge sets with its last block. */
+/** Adds the total size of the blocks of a segment, in bytes. A merge sets it after its last block. */
 export const segmentBytesSchema = `
 ALTER TABLE posting_segment ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 `

@@ -18,7 +18,7 @@ export interface PostingRecord {
 /** Postings of a term: slot, count in the text and count in the title of each record, one after another. */
 type FlatPostings = number[]
 
-/** Stores records as one segment. Their numbers ascend. */
+/** Stores records as one segment. Their numbers must ascend. */
 export function insertSegment(
   connection: SqliteConnection,
   index: number,
@@ -46,7 +46,7 @@ export function insertSegment(
   connection.prepare('UPDATE posting_segment SET bytes = ? WHERE id = ?').run(bytes, segment)
 }
 
-/** Number of words in title and text of a record. */
+/** Returns the number of words in the title and the text of a record. */
 function lengthOf({ title, text }: PostingRecord): number {
   let length = 0
   for (const count of title.values()) length += count
@@ -63,7 +63,7 @@ function collectPostings(records: readonly PostingRecord[]): Map<string, FlatPos
   return lists
 }
 
-/** Adds counts of a term to those of the same slot, which is the last one of the list if it is in it. */
+/** Adds counts to the postings of a term. The counts of a slot must be added before those of higher slots. */
 function appendCounts(
   lists: Map<string, FlatPostings>,
   term: string,
@@ -84,7 +84,7 @@ function appendCounts(
   } else list.push(slot, textCount, titleCount)
 }
 
-/** Returns the number of bytes that the blocks take. */
+/** Stores posting lists in blocks. Returns the total size of the blocks in bytes. */
 function insertBlocks(
   connection: SqliteConnection,
   segment: number,

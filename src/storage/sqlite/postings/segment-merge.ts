@@ -1,6 +1,6 @@
 import type { SqliteConnection } from '../connection.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { countPostingChange } from './index-rows.ts'
+import { incrementVersion } from './index-rows.ts'
 import { damagedBlock, writePosting } from './posting-list.ts'
 import {
   bitmapBytes,
@@ -33,7 +33,7 @@ interface MergeSource {
 
 /**
  * Merges adjacent segments of an index into one, in steps that each run in a transaction. Searches read the sources
- * until the last step, which replaces them by the new segment.
+ * until the last step, which replaces them with the new segment.
  */
 export class SegmentMerge {
   readonly index: number
@@ -183,7 +183,7 @@ export class SegmentMerge {
       storeClasses(this.#connection, this.segment, this.#collectClasses(current))
       this.#copyDeletions(current)
     }
-    const version = countPostingChange(this.#connection, this.index)
+    const version = incrementVersion(this.#connection, this.index)
     const setState = this.#connection.prepare('UPDATE posting_segment SET state = ?, stamp = ? WHERE id = ?')
     for (const id of isSource) setState.run(2, version, id)
     setState.run(this.#slots > 0 ? 1 : 2, version, this.segment)
@@ -205,7 +205,7 @@ export class SegmentMerge {
   }
 }
 
-/** Numbers the records that are not deleted from `next` on. */
+/** Returns the new slot of each old slot: consecutive numbers from `next` on, and NO_SLOT for deleted records. */
 function assignSlots(connection: SqliteConnection, segment: PostingSegmentRow, next: number): Int32Array {
   const deletions = readDeletions(connection, segment)
   const slots = new Int32Array(segment.slots)

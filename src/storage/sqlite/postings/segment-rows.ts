@@ -1,4 +1,5 @@
 import { damagedStore } from '../../damaged-store.ts'
+import { indexOfSorted } from '../../record-set.ts'
 import type { SqliteConnection } from '../connection.ts'
 
 /** Number of slots in a page of `posting_classes`. */
@@ -18,7 +19,7 @@ export interface PostingSegmentRow {
 
 /** Data of slots that never change. */
 export interface SlotTable {
-  /** Record numbers less the first one of the segment, ascending. */
+  /** Record numbers minus `firstRecord` of the segment, ascending. */
   readonly records: Uint32Array
   /** Number of words in title and text. */
   readonly lengths: Uint32Array
@@ -35,7 +36,7 @@ export function liveSegments(connection: SqliteConnection, index: number): Posti
     .all(index)
 }
 
-/** Returns the segment whose range contains a record, which need not be in it. */
+/** Returns the segment whose range of record numbers includes a record. The segment may not contain the record itself. */
 export function segmentOfRecord(
   connection: SqliteConnection,
   index: number,
@@ -51,7 +52,7 @@ export function segmentOfRecord(
 }
 
 /**
- * Returns the record number of each slot less the first one of the segment.
+ * Returns the record number minus `firstRecord` of each slot.
  *
  * @throws control_plane_unavailable  the row is missing or damaged
  */
@@ -99,21 +100,7 @@ export function insertSlots(
 
 /** Returns the slot of a record; -1 if the segment does not contain it. */
 export function slotOf(firstRecord: number, records: Uint32Array, record: number): number {
-  const wanted = record - firstRecord
-  const slot = lowerBound(records, wanted)
-  return records[slot] === wanted ? slot : -1
-}
-
-/** Returns the position of the first value that is not below `wanted` in an ascending list. */
-export function lowerBound(values: ArrayLike<number>, wanted: number): number {
-  let low = 0
-  let high = values.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (values[middle]! < wanted) low = middle + 1
-    else high = middle
-  }
-  return low
+  return indexOfSorted(records, record - firstRecord)
 }
 
 /**
@@ -205,7 +192,7 @@ function bytesOf(values: Uint32Array): Buffer {
   return Buffer.from(values.buffer, values.byteOffset, values.byteLength)
 }
 
-/** Returns the numbers of stored bytes: a view if their alignment allows it, else a copy. */
+/** Returns stored bytes as 32-bit integers: a view if their alignment allows it, and a copy otherwise. */
 function uint32sOf(bytes: Buffer): Uint32Array {
   const length = Math.floor(bytes.length / Uint32Array.BYTES_PER_ELEMENT)
   if (bytes.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0)

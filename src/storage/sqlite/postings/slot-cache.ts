@@ -3,15 +3,15 @@ import type { SqliteConnection } from '../connection.ts'
 import { type PostingSegmentRow, readLengths, readRecords, type SlotTable } from './segment-rows.ts'
 
 const SLOT_BYTES_MAX = 64 * 1024 * 1024
-/** Estimated bytes of an entry besides its numbers. */
-const SIDE_BYTES = 400
+/** Estimated bytes of an entry in addition to its numbers. */
+const ENTRY_OVERHEAD_BYTES = 400
 
-/** Record numbers and lengths of the segments that were read last. They never change. */
+/** Caches the record numbers and lengths of segments, which never change. */
 export class SlotCache {
   readonly #connection: SqliteConnection
   readonly #tables = new LRUCache<number, SlotTable>({
     maxSize: SLOT_BYTES_MAX,
-    sizeCalculation: ({ records, lengths }) => SIDE_BYTES + records.byteLength + lengths.byteLength,
+    sizeCalculation: ({ records, lengths }) => ENTRY_OVERHEAD_BYTES + records.byteLength + lengths.byteLength,
   })
 
   constructor(connection: SqliteConnection) {

@@ -1,4 +1,4 @@
-import { fnv1a } from '../../../base/fnv1a.ts'
+import { fnv1a, mixBits } from '../../../base/fnv1a.ts'
 
 const INDEX_BITS = 14
 const REGISTERS = 1 << INDEX_BITS
@@ -36,14 +36,6 @@ export class TermSketch {
     z += REGISTERS * sigma(counts[0]! / REGISTERS)
     return Math.round((REGISTERS * REGISTERS) / (2 * Math.LN2 * z))
   }
-}
-
-/** Spreads differences of the input over all bits (the last step of MurmurHash3). */
-function mixBits(hash: number): number {
-  let bits = hash
-  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35)
-  return (bits ^ (bits >>> 16)) >>> 0
 }
 
 /** Weight of the registers that no term has reached. */

@@ -1,7 +1,7 @@
-import type { ScoredRecord } from '../content.ts'
+import type { ScoredRecord } from './content.ts'
 
 /** Orders results best first; results with equal scores by ascending record. */
-export function byRank(a: ScoredRecord, b: ScoredRecord): number {
+function byRank(a: ScoredRecord, b: ScoredRecord): number {
   return b.score - a.score || a.record - b.record
 }
 
@@ -17,6 +17,7 @@ export class TopResults {
   }
 
   offer(score: number, record: number): void {
+    if (score < this.minScore) return
     const item = { record, score }
     if (this.#heap.length < this.#k) this.#siftUp(item)
     else if (this.#k > 0 && byRank(item, this.#heap[0]!) < 0) this.#siftDown(item)
