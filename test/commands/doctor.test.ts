@@ -358,7 +358,7 @@ test('reports a port in use, the selected keychain, and providers that do not re
     detail: 'http://127.0.0.1:9 does not respond',
     fix: 'curl -v http://127.0.0.1:9/.well-known/openid-configuration',
   })
-  expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|300|301) s behind/)
+  expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|3\d\d) s behind/)
 })
 
 describe('a runtime with another clock or version', () => {
@@ -367,7 +367,7 @@ describe('a runtime with another clock or version', () => {
     const { url } = await startOtherRuntime({ aheadMs: 300_000 })
     const ended = await wb(['doctor', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
     expect(problemsIn(ended)).toEqual({ clock: 'failed', version: 'warning' })
-    expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|300|301) s behind the runtime;/)
+    expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|3\d\d) s behind the runtime;/)
     expect(line(ended, 'version')?.fix).toBe('npm install --global workbase@9.9.9')
     expect(line(ended, 'auth')?.detail).toBe('an API key in WB_API_KEY; you are ci')
     expect(ended.status).toBe(1)
