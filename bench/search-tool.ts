@@ -87,6 +87,7 @@ try {
     passageTokens: 8_000,
     signal,
     cite: () => 1,
+    addSource: () => {},
   }
   const ofTool = async (query: string, limit: number) => {
     const { content } = await search!.call({ query, limit }, context)

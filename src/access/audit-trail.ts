@@ -179,14 +179,19 @@ function throwUnwritable(cause: unknown): never {
  * Returns the subject to record. The label is omitted if the subject has no access to the workspace, because
  * readers of a workspace's audit trail must not learn anything about other workspaces.
  */
-function auditSubject({ subject }: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
-  if (!subject) return { type: 'anonymous', id: null, label: null }
+function auditSubject(
+  { subject, viewedPrincipalId }: AuthContext,
+  workspaceId: string | undefined,
+): AuditRecord['subject'] {
+  const view = viewedPrincipalId === null ? {} : { viewAs: presentableMessage(viewedPrincipalId) }
+  if (!subject) return { type: 'anonymous', id: null, label: null, ...view }
   const { type, id, label, workspaceScopes } = subject
   const isForeign = workspaceId !== undefined && workspaceScopes?.includes(workspaceId) === false
   return {
     type,
     id: presentableMessage(id),
     label: label === null || isForeign ? null : presentableMessage(label),
+    ...view,
   }
 }
 

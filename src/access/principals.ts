@@ -5,7 +5,7 @@ import type { Principal, PrincipalCreate, PrincipalPatch } from '../contract/pri
 import { type Role, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
-import type { RowStore } from '../storage/rows.ts'
+import { type RowStore, revisionOf } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { ungrantableScope } from './authorize.ts'
 import type { Caller } from './caller.ts'
@@ -112,7 +112,7 @@ export class Principals {
     // The role in the token is not known here. It can be higher than any role except admin.
     if (this.deps.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
     const outcome = await this.deps.rows.atomic([
-      { op: 'delete', table: tables.principals, key, version: stored.version },
+      { op: 'delete', table: tables.principals, key, ...revisionOf(stored) },
       caller.record({}),
     ])
     if (outcome.ok) return

@@ -9,7 +9,7 @@ import { compilePolicy, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
 import { requireWorkspace } from './require-workspace.ts'
-import type { AuthContext } from './subject.ts'
+import { type AuthContext, principalIdOf } from './subject.ts'
 
 /** The policy of knowledge bases without an enabled policy. */
 const builtInPolicy = parsePolicy(
@@ -111,16 +111,13 @@ const publicRows = toVisibility({ kind: 'all', key: 'visible_to', values: ['*'] 
 /** ID of the principal as which the bootstrap token acts. It sees all rows. */
 const bootstrapPrincipal = 'admin'
 
-/**
- * Returns the actor of a request.
- *
- * @param viewAs  ID of the principal as which the caller may view the workspace; null for itself
- */
-export function actorOf({ subject }: AuthContext, viewAs: string | null): Actor {
-  if (viewAs !== null) return { kind: 'principal', principalId: viewAs }
-  if (subject?.type === 'system') return { kind: 'operator', principalId: null }
-  if (subject?.type === 'bootstrap') return { kind: 'operator', principalId: bootstrapPrincipal }
-  return { kind: 'principal', principalId: subject?.principalId ?? null }
+/** Returns the actor of a request. A caller that views a workspace as a principal acts as that principal. */
+export function actorOf(auth: AuthContext): Actor {
+  const principalId = principalIdOf(auth)
+  if (auth.viewedPrincipalId !== null) return { kind: 'principal', principalId }
+  if (auth.subject?.type === 'system') return { kind: 'operator', principalId: null }
+  if (auth.subject?.type === 'bootstrap') return { kind: 'operator', principalId: bootstrapPrincipal }
+  return { kind: 'principal', principalId }
 }
 
 type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>

@@ -51,6 +51,8 @@ class AuthenticationResult {
     readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any',
     readonly subject: Subject | null,
     readonly session: CredentialTerms,
+    /** ID of the principal as which the caller views the workspace; null for itself. */
+    readonly viewedPrincipalId: string | null = null,
   ) {
     this.authenticated = subject !== null
     this.anonymous = subject === null
@@ -78,6 +80,16 @@ export function verifiedContext(
   session: CredentialTerms = noTerms,
 ): AuthContext {
   return new AuthenticationResult(mode, subject, session)
+}
+
+/** Returns a caller that sees what a principal sees. Its scopes do not change. */
+export function viewingAs({ mode, subject, session }: AuthContext, principalId: string): AuthContext {
+  return new AuthenticationResult(mode, subject, session, principalId)
+}
+
+/** Returns the ID of the principal as which a caller acts; null if it is no principal. */
+export function principalIdOf({ viewedPrincipalId, subject }: AuthContext): string | null {
+  return viewedPrincipalId ?? subject?.principalId ?? null
 }
 
 /** Returns a string that identifies a subject; null for an anonymous caller. */

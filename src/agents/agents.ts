@@ -1,7 +1,9 @@
+import { authorize } from '../access/authorize.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
+import { needs } from '../contract/access.ts'
 import type { Agent, AgentCreate, AgentPatch } from '../contract/agents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
@@ -11,6 +13,7 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { builtInAgentTemplates, createAgentFrom } from '../workspaces/agent-templates.ts'
 import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
+import { conversationVisibility } from './conversation-visibility.ts'
 import { conversationDeletion } from './conversations.ts'
 import { agentNotFound } from './not-found.ts'
 import type { Toolbox } from './tools/toolbox.ts'
@@ -114,11 +117,14 @@ export class Agents {
    *
    * @returns the deleted agent
    * @throws workspace_not_found, agent_not_found
-   * @throws conflict  new conversations were created during every attempt
+   * @throws forbidden  the caller may not see all conversations, and lacks `manage:access`
+   * @throws conflict   new conversations were created during every attempt
    */
-  async delete(workspaceId: string, agentId: string): Promise<Agent> {
+  async delete(workspaceId: string, agentId: string, auth: AuthContext): Promise<Agent> {
     const { rows } = this.deps
     const agent = await this.get(workspaceId, agentId)
+    const visibility = conversationVisibility(await requireWorkspace(rows, workspaceId), auth)
+    if (visibility.kind !== 'all') authorize({ rule: needs('manage:access'), workspaceId }, { auth })
     const agentQuery = { index: 'byAgent', prefix: [workspaceId, agentId] }
     for (let attempt = 0; attempt < deleteAttemptsMax; attempt++) {
       const page = await rows.list(tables.conversations, {

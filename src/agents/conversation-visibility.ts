@@ -12,15 +12,17 @@ export type ConversationVisibility =
  * Returns the conversations that a caller can see in a workspace. All visibility checks use this function.
  *
  * With row-level access, a conversation is visible to the principal who started it and to callers with the scope
- * `manage:access`. An anonymous caller is not a principal, and can see no conversations.
+ * `manage:access`. A caller that views the workspace as a principal sees the conversations of that principal. An anonymous
+ * caller is not a principal, and can see no conversations.
  *
  * @see docs/decisions/0012-conversations.md
  */
 export function conversationVisibility(
   { rlacEnabled }: Pick<Workspace, 'rlacEnabled'>,
-  { subject }: AuthContext,
+  { subject, viewedPrincipalId }: AuthContext,
 ): ConversationVisibility {
   if (!rlacEnabled) return { kind: 'all' }
+  if (viewedPrincipalId !== null) return { kind: 'principal', id: viewedPrincipalId }
   if (!subject) return { kind: 'none' }
   if (grantsScope(subject.scopes, 'manage:access')) return { kind: 'all' }
   return subject.principalId === null ? { kind: 'none' } : { kind: 'principal', id: subject.principalId }

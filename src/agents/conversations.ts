@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
-import { type AuthContext, subjectName } from '../access/subject.ts'
+import { type AuthContext, principalIdOf, subjectName } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { KeyedQueue } from '../base/keyed-queue.ts'
@@ -132,7 +132,7 @@ export class Conversations {
       conversationId,
       createdAt,
       lastActivityAt: createdAt,
-      ownerPrincipalId: auth.subject?.principalId ?? null,
+      ownerPrincipalId: principalIdOf(auth),
       createdBy: subjectName(auth),
     }
     const outcome = await this.deps.rows.atomic([

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
+import type { OpenPassageCheck } from '../knowledge/passage-visibility.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
@@ -70,9 +71,11 @@ export function openAgents(deps: AgentDependencies) {
   })
   const conversations = new Conversations(deps)
   const gate = new ToolGate(deps)
-  const compactions = new Compactions(deps)
+  const openPassageCheck: OpenPassageCheck = (...args) => reads.passages.open(...args)
+  const compactions = new Compactions({ ...deps, openPassageCheck })
   const turnsDeps: Omit<TurnsDependencies, 'conversations'> = {
     ...deps,
+    openPassageCheck,
     gate,
     compactions,
     attachments: new AttachmentReader(deps.rows),
@@ -96,7 +99,7 @@ export function openAgents(deps: AgentDependencies) {
       agents: agentHandlers(new Agents({ ...deps, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
       messages: messageHandlers({
-        ...deps,
+        openPassageCheck,
         messages: new Messages({ ...deps, conversations }),
         versions: new Versions({ ...deps, conversations }),
       }),

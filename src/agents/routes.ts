@@ -1,13 +1,13 @@
-import type { Caller, Handlers } from '../access/caller.ts'
+import type { Handlers } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Agent, agents as agentRoutes, agentTemplates } from '../contract/agents.ts'
 import type { attachments as attachmentRoutes } from '../contract/attachments.ts'
 import type { chat } from '../contract/chat.ts'
 import type {
   conversations as conversationRoutes,
-  Message,
   messages as messageRoutes,
 } from '../contract/conversations.ts'
+import type { OpenPassageCheck } from '../knowledge/passage-visibility.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { builtInAgentTemplates } from '../workspaces/agent-templates.ts'
@@ -48,8 +48,8 @@ export function agentHandlers(agents: Agents, tools: Toolbox): Handlers<typeof a
       status: 200,
       body: await agents.update(params.workspaceId, params.agentId, body, auth),
     }),
-    delete: async ({ params }) => {
-      const { name } = await agents.delete(params.workspaceId, params.agentId)
+    delete: async ({ params }, { auth }) => {
+      const { name } = await agents.delete(params.workspaceId, params.agentId, auth)
       return { status: 204, body: undefined, audit: { label: name } }
     },
     tools: async ({ params }, { auth }) => ({
@@ -86,25 +86,26 @@ export function conversationHandlers(conversations: Conversations): Handlers<typ
 }
 
 export function messageHandlers({
-  rows,
+  openPassageCheck,
   messages,
   versions,
 }: {
-  rows: RowStore
+  openPassageCheck: OpenPassageCheck
   messages: Messages
   versions: Versions
 }): Handlers<typeof messageRoutes> {
-  const visible = (message: Message, caller: Caller) => withVisiblePassages(rows, message, caller)
   return {
     list: async ({ params, query }, caller) => {
       const { items, nextCursor } = await messages.list(params, query, caller.auth)
-      const visibleItems = await Promise.all(items.map(message => visible(message, caller)))
+      const check = await openPassageCheck(params.workspaceId, caller)
+      const visibleItems = await Promise.all(items.map(message => withVisiblePassages(message, check)))
       return { status: 200, body: { items: visibleItems, nextCursor } }
     },
-    show: async ({ params }, caller) => ({
-      status: 200,
-      body: await visible(await messages.get(params, caller.auth), caller),
-    }),
+    show: async ({ params }, caller) => {
+      const message = await messages.get(params, caller.auth)
+      const check = await openPassageCheck(params.workspaceId, caller)
+      return { status: 200, body: await withVisiblePassages(message, check) }
+    },
     image: async ({ params }, { auth }) => ({
       status: 200,
       body: await messages.image(params, auth),
@@ -112,8 +113,12 @@ export function messageHandlers({
     }),
     versions: async ({ params }, caller) => {
       const items = await versions.list(params, caller.auth)
+      const check = await openPassageCheck(params.workspaceId, caller)
       const visibleItems = await Promise.all(
-        items.map(async item => ({ ...item, answer: item.answer && (await visible(item.answer, caller)) })),
+        items.map(async item => ({
+          ...item,
+          answer: item.answer && (await withVisiblePassages(item.answer, check)),
+        })),
       )
       return { status: 200, body: { items: visibleItems } }
     },
@@ -155,7 +160,7 @@ export function chatHandlers(turns: Turns): Handlers<typeof chat> {
       status: 200,
       events: await turns.stream(params, body, caller),
     }),
-    attach: async ({ params }, { auth }) => ({ status: 200, events: await turns.attach(params, auth) }),
+    attach: async ({ params }, caller) => ({ status: 200, events: await turns.attach(params, caller) }),
     stop: async ({ params }, { auth }) => {
       await turns.stop(params, auth)
       return { status: 204, body: undefined }

@@ -1,45 +1,30 @@
-import type { Caller } from '../access/caller.ts'
-import { type DocumentReference, isDocumentVisible } from '../access/document-visibility.ts'
 import type { Message } from '../contract/conversations.ts'
-import type { RowStore } from '../storage/rows.ts'
+import type { PassageCheck, PassageReference } from '../knowledge/passage-visibility.ts'
 
 type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
 
 /**
- * Removes the citations and chunk IDs of passages that the caller may no longer see from the metadata of an answer.
+ * Removes the citations and chunk IDs of passages that the caller may not see from the metadata of a message.
  *
  * @see docs/access.md#row-level-access
  */
-export async function withVisiblePassages(
-  rows: RowStore,
-  message: Message,
-  caller: Pick<Caller, 'rowAccess'>,
-): Promise<Message> {
-  const { workspaceId, metadata } = message
+export async function withVisiblePassages(message: Message, check: PassageCheck): Promise<Message> {
+  if (check.seesAll) return message
+  const { metadata } = message
   const { context_document_ids: chunkIds, context_chunks: chunksText, citations: citationsText } = metadata
-  if ([chunkIds, chunksText, citationsText].every(text => text === undefined)) return message
-  const access = await caller.rowAccess(workspaceId)
-  if (!access.isEnabled) return message
-  const decisions = new Map<string, Promise<boolean>>()
-  const isVisible = (knowledgeBaseId: string | null, documentId: string | null) => {
-    if (knowledgeBaseId === null) return Promise.resolve(true)
-    const key = JSON.stringify([knowledgeBaseId, documentId])
-    const reference = { workspaceId, knowledgeBaseId, documentId }
-    const decision = decisions.get(key) ?? isDocumentVisible(rows, reference, access)
-    decisions.set(key, decision)
-    return decision
-  }
-  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([, base, document]) =>
-    isVisible(base, document),
+  const { summary_citation: summaryCitation, ...withoutSummaryCitation } = metadata
+  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([chunkId, knowledgeBaseId, documentId]) =>
+    check.isVisible({ chunkId, knowledgeBaseId, documentId }),
   )
-  const citations = await keepIf(
-    parseList<Omit<DocumentReference, 'workspaceId'>>(citationsText),
-    ({ knowledgeBaseId, documentId }) => isVisible(knowledgeBaseId, documentId),
+  const citations = await keepIf(parseList<PassageReference>(citationsText), citation =>
+    check.isVisible(citation),
   )
+  const isSummaryCitationVisible =
+    summaryCitation === undefined || (await check.isVisible(JSON.parse(summaryCitation)))
   return {
     ...message,
     metadata: {
-      ...metadata,
+      ...(isSummaryCitationVisible ? metadata : withoutSummaryCitation),
       ...(chunkIds !== undefined && {
         context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
       }),

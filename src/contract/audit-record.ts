@@ -87,6 +87,9 @@ export const AuditRecord = z
         type: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
         id: z.string().nullable(),
         label: z.string().nullable(),
+        viewAs: z.string().optional().meta({
+          description: 'principal as which the subject viewed the workspace, from `x-view-as-principal`',
+        }),
       })
       .nullable(),
     workspaceId: z.string().nullable(),

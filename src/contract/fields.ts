@@ -6,6 +6,10 @@ import { limits } from './limits.ts'
 export const ownerPayloadKey = '$owner'
 /** Payload key of the file name of a document. It is not part of responses. */
 export const sourcePayloadKey = '$source'
+/**
+ * Payload key of the status of a document whose metadata does not contain the key `status`. It is not part of responses.
+ */
+export const statusPayloadKey = '$status'
 
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
@@ -20,6 +24,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunker.id',
   ownerPayloadKey,
   sourcePayloadKey,
+  statusPayloadKey,
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

@@ -5,6 +5,7 @@ import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { isLoopback } from '../base/loopback.ts'
 import { auth } from '../contract/auth.ts'
 import type { WbError } from '../contract/errors.ts'
 import { type AnyHandler, bindRoute, bindUnknownPath } from './bind-route.ts'
@@ -13,7 +14,13 @@ import type { DecodeInThread } from './decode-thread.ts'
 import type { AppContext, ExchangeObserver } from './exchange.ts'
 import { commonHeaders } from './headers.ts'
 import type { IncomingRequest, LocalFacts } from './incoming-request.ts'
-import { createOriginRule, type OriginRuleSettings, originOfTarget, originOfUrl } from './origin-rule.ts'
+import {
+  createOriginRule,
+  hostNameOf,
+  type OriginRuleSettings,
+  originOfTarget,
+  originOfUrl,
+} from './origin-rule.ts'
 import { isForwarded, ProxyResolver, type TrustedProxies } from './proxy-resolver.ts'
 import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
 import type { RouteHandlers, RouteTopics } from './route-topics.ts'
@@ -103,6 +110,8 @@ export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App 
   const { rateLimits } = settings
   const proxies = new ProxyResolver(settings.trustProxyHeaders)
   const targetOf = (incoming: IncomingRequest) => proxies.targetOf(incoming)
+  const isLocal = (incoming: IncomingRequest) => settings.origin.loopback && !isForwarded(incoming)
+  const mayHaveProxy = proxies.trustsAny || Boolean(publicOrigin)
   const context: AppContext = {
     authenticate: deps.authenticate,
     anonymous: deps.anonymous,
@@ -117,7 +126,8 @@ export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App 
       ? () => originOfUrl(publicOrigin)
       : incoming => originOfTarget(targetOf(incoming)) || defaultOrigin,
     clientAddress: incoming => proxies.clientAddress(incoming),
-    isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
+    isLocal,
+    isDirect: incoming => !mayHaveProxy && isLocal(incoming) && hasLoopbackHost(incoming),
     errorForPath: deps.errorForPath,
     challengeFor: deps.challengeFor,
     callbackPath: deps.callbackPath,
@@ -173,6 +183,11 @@ export function createApp<S extends RouteTopics>(deps: AppDependencies<S>): App 
       return inFlight.count
     },
   }
+}
+
+/** Returns true for a request to a loopback name or address. Proxies often keep the host that their client used. */
+function hasLoopbackHost({ isFromOutside, host }: IncomingRequest): boolean {
+  return !isFromOutside || isLoopback(hostNameOf(host ?? ''))
 }
 
 /** Counts the requests in progress, and waits until there are none. */

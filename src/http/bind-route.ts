@@ -34,6 +34,7 @@ import { checkPath, decodeParams } from './query.ts'
 import { rateLimitClassOf } from './rate-limit.ts'
 import { RequestCaller } from './request-caller.ts'
 import type { Trace } from './trace.ts'
+import { withViewedPrincipal } from './view-as.ts'
 import { reauthorizeAfterMs, withReauthorization } from './with-reauthorization.ts'
 
 /** Untyped result of a handler. The compiler has checked the handler against the declaration of its route. */
@@ -187,7 +188,8 @@ async function withWorkspaceRights(
   const auth = exchange.auth ?? context.anonymous
   exchange.workspaceId = workspaceId
   if (workspaceId === undefined) return auth
-  exchange.auth = await context.scopeToWorkspace(auth, workspaceId)
+  const scoped = await context.scopeToWorkspace(auth, workspaceId)
+  exchange.auth = withViewedPrincipal(context, exchange.incoming, scoped)
   return exchange.auth
 }
 

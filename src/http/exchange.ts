@@ -62,6 +62,8 @@ export interface AppContext {
   readonly clientAddress: (incoming: IncomingRequest) => string
   /** Returns true for a request that can only come from this machine. */
   readonly isLocal: (incoming: IncomingRequest) => boolean
+  /** Like `isLocal`, but returns false if the request may have passed through a proxy on this machine. */
+  readonly isDirect: (incoming: IncomingRequest) => boolean
   /**
    * Returns the error for a path that is not available; undefined for other paths. Called before the rest of the
    * request is checked.

@@ -119,7 +119,7 @@ function isSafeHostName(name: string, loopback: boolean): boolean {
  * Returns the host name of a `Host` header in lower case, without port, brackets and trailing dot; empty if the
  * header is not valid.
  */
-function hostNameOf(host: string): string {
+export function hostNameOf(host: string): string {
   const bracketed = /^\[([0-9a-f:.]+)\](?::\d*)?$/i.exec(host)
   if (bracketed) return bracketed[1]!.toLowerCase()
   const plain = /^([a-z0-9._-]+?)\.?(?::\d*)?$/i.exec(host)

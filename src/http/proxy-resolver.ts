@@ -37,13 +37,14 @@ const trustAll: TrustCheck = () => true
 export class ProxyResolver {
   readonly #trustsPeer: TrustCheck
   readonly #trustsHop: TrustCheck
-  readonly #trustsAny: boolean
+  /** True if the headers of at least one proxy are trusted. */
+  readonly trustsAny: boolean
 
   constructor(trusted: TrustedProxies) {
     const isListed = typeof trusted === 'boolean' ? trustNone : createNetworkCheck(trusted)
     this.#trustsPeer = trusted === true ? trustAll : isListed
     this.#trustsHop = isListed
-    this.#trustsAny = trusted !== false
+    this.trustsAny = typeof trusted === 'boolean' ? trusted : trusted.length > 0
   }
 
   /**
@@ -54,7 +55,7 @@ export class ProxyResolver {
    */
   clientAddress(request: ForwardedRequest): string {
     const peer = normalizeAddress(request.address) ?? request.address
-    const client = this.#trustsAny && this.#trustsPeer(peer) ? this.#hopBefore(peer, request) : peer
+    const client = this.trustsAny && this.#trustsPeer(peer) ? this.#hopBefore(peer, request) : peer
     return clientRange(client)
   }
 
@@ -64,8 +65,7 @@ export class ProxyResolver {
    */
   targetOf(request: ForwardedRequest): ClientTarget {
     const { encrypted, host, address } = request
-    if (!this.#trustsAny || !this.#trustsPeer(normalizeAddress(address) ?? address))
-      return { encrypted, host }
+    if (!this.trustsAny || !this.#trustsPeer(normalizeAddress(address) ?? address)) return { encrypted, host }
     const scheme = lastEntry(request.header('x-forwarded-proto')).toLowerCase()
     const name = lastEntry(request.header('x-forwarded-host'))
     return {

@@ -5,14 +5,10 @@ import type { BrowserSite, Caller } from '../access/caller.ts'
 import { actorOf, type RowAccess } from '../access/row-access.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
-import { WbError } from '../contract/errors.ts'
-import { principalId } from '../contract/fields.ts'
 import type { Route } from '../contract/route.ts'
-import { grantsScope } from '../contract/scopes.ts'
 import type { Write } from '../storage/rows.ts'
 import type { AppContext, Exchange } from './exchange.ts'
 
-const viewAsHeader = 'x-view-as-principal'
 const eventStreamType = 'text/event-stream'
 
 interface RequestCallerDependencies {
@@ -76,7 +72,7 @@ export class RequestCaller implements Caller {
   }
 
   rowAccess(workspaceId: string): Promise<RowAccess> {
-    return this.#context.rowAccess(actorOf(this.auth, this.#viewAs()), workspaceId)
+    return this.#context.rowAccess(actorOf(this.auth), workspaceId)
   }
 
   onDrain(end: () => void): () => void {
@@ -134,24 +130,6 @@ export class RequestCaller implements Caller {
     if (recordsChange && !this.#isChangeRecorded) throw new Error('the handler did not call recordChange')
     if (this.#draft) this.#draft.announce()
     else if (!recordsChange) this.#context.audit.note(this, this.#event(details ?? {}))
-  }
-
-  /**
-   * Returns the principal as which the caller views the workspace; null for itself. Ignores the header unless the caller
-   * manages access, or the request needs no authentication and comes from this machine.
-   */
-  #viewAs(): string | null {
-    const { incoming } = this.#exchange
-    const header = incoming.header(viewAsHeader)
-    if (header === null || header === '') return null
-    const { subject, mode } = this.auth
-    const mayView = subject
-      ? grantsScope(subject.scopes, 'manage:access')
-      : mode === 'disabled' && this.#context.isLocal(incoming)
-    if (!mayView) return null
-    const { error, data } = principalId.safeParse(header)
-    if (error) throw new WbError('validation_error', `${viewAsHeader}: ${error.issues[0]!.message}`)
-    return data
   }
 
   #event(details: AuditDetails, workspaceId = this.#exchange.workspaceId): AuditEvent {

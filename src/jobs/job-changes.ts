@@ -1,6 +1,6 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import type { RowStore, Stored, Write } from '../storage/rows.ts'
+import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type DocumentRow, type JobInputRow, type JobRow, tables } from '../storage/tables.ts'
 
 /** Maximum number of attempts. A write is retried if the document changed in the meantime. */
@@ -96,13 +96,9 @@ export async function failJob(
   throw new Error(`the document of job ${before.row.jobId} keeps changing`)
 }
 
-function documentFailureWrite(
-  { row, version }: Stored<DocumentRow>,
-  errorMessage: string,
-  updatedAt: string,
-): Write {
+function documentFailureWrite(document: Stored<DocumentRow>, errorMessage: string, updatedAt: string): Write {
   const failed: DocumentRow = {
-    ...row,
+    ...document.row,
     status: 'failed',
     errorMessage,
     updatedAt,
@@ -110,5 +106,5 @@ function documentFailureWrite(
     nameKey: null,
     jobId: null,
   }
-  return { op: 'replace', table: tables.documents, row: failed, version }
+  return { op: 'replace', table: tables.documents, row: failed, ...revisionOf(document) }
 }

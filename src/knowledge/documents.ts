@@ -9,7 +9,7 @@ import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
-import type { RowStore, Stored } from '../storage/rows.ts'
+import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
@@ -104,6 +104,7 @@ export class Documents {
     const row: DocumentRow = {
       ...unsetFields,
       ...withOwner(body, access),
+      ...(access.isEnabled && { isVisibilityDecided: true }),
       workspaceId,
       knowledgeBaseId,
       documentId: body.documentId ?? newId(),
@@ -142,17 +143,19 @@ export class Documents {
     caller: Caller,
   ): Promise<Document> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row: before, version } = await this.requireChangeable(documentKey, caller)
+      const stored = await this.requireChangeable(documentKey, caller)
+      const { row: before } = stored
       const after: DocumentRow = {
         ...before,
         ...patch,
+        ...(patch.visibleTo !== undefined && { isVisibilityDecided: true }),
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      const currentVersion = haveInheritedFieldsChanged(before, after)
-        ? await this.rewriteChunks({ row: before, version }, after, caller.signal)
-        : version
-      if (currentVersion !== undefined && (await this.replace(after, currentVersion))) return after
+      const revision = haveInheritedFieldsChanged(before, after)
+        ? await this.rewriteChunks(stored, after, caller.signal)
+        : stored
+      if (revision && (await this.replace(after, revision))) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
@@ -162,21 +165,24 @@ export class Documents {
    * chunks always get the fields of the update that succeeds: an update that read the document earlier can no longer
    * change the chunks.
    *
-   * @returns the new version; undefined if the document changed or was deleted in the meantime
+   * @returns the new revision; undefined if the document changed or was deleted in the meantime
    */
   private async rewriteChunks(
-    { row, version }: Pick<Stored<DocumentRow>, 'row' | 'version'>,
+    before: Stored<DocumentRow>,
     after: DocumentRow,
     signal: AbortSignal,
-  ): Promise<number | undefined> {
-    if (!(await this.replace(row, version))) return undefined
-    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, version: version + 1 }, signal)
-    return isRewritten ? version + 1 : undefined
+  ): Promise<RowRevision | undefined> {
+    if (!(await this.replace(before.row, before))) return undefined
+    const revision = { ordinal: before.ordinal, version: before.version + 1 }
+    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, ...revision }, signal)
+    return isRewritten ? revision : undefined
   }
 
   /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
-  private async replace(row: DocumentRow, version: number): Promise<boolean> {
-    const outcome = await this.parts.rows.atomic([{ op: 'replace', table: tables.documents, row, version }])
+  private async replace(row: DocumentRow, revision: RowRevision): Promise<boolean> {
+    const outcome = await this.parts.rows.atomic([
+      { op: 'replace', table: tables.documents, row, ...revisionOf(revision) },
+    ])
     return outcome.ok
   }
 
@@ -187,10 +193,10 @@ export class Documents {
   async delete(documentKey: DocumentKey, caller: ContentCaller): Promise<void> {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { version } = await this.requireChangeable(documentKey, caller)
+      const stored = await this.requireChangeable(documentKey, caller)
       const outcome = await context.store.write(
         [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
-        [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), version }],
+        [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) }],
       )
       if (outcome.ok) return
     }

@@ -85,7 +85,12 @@ export class Ingestion {
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
-      prepared ??= await this.prepare(accepted, caller)
+      if (!prepared) {
+        prepared = await this.prepare(accepted, caller)
+        await this.parts.whenWritable(accepted.context)
+        // This can take seconds. Accept the text again, so that a revocation in the meantime takes effect.
+        if (accepted.access.isEnabled) return undefined
+      }
       const result = await this.write(accepted, prepared)
       if (result === 'space changed') prepared = undefined
       if (typeof result === 'string') return undefined
@@ -174,7 +179,7 @@ export class Ingestion {
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
-    const writes = replacementWrites(context, accepted.replaced, { ...document, ingestKey, nameKey })
+    const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
     await this.parts.whenWritable(context)
     const outcome = await context.store.write(
       [...writes.changes, chunkUpsert(context, document, prepared)],
@@ -191,13 +196,13 @@ export class Ingestion {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
-    const { body, actor } = accepted
-    const { job, writes } = newJob(document, { body, actor }, this.parts.clock)
+    const { body, access } = accepted
+    const { job, writes } = newJob(document, { body, actor: access.actor }, this.parts.clock)
     // An older document with this name keeps its name key until the job replaces the document.
     const isNameTaken = accepted.replaced.some(({ row }) => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
     const deleted = accepted.replaced.filter(({ row }) => row.documentId === document.documentId)
-    const replacement = replacementWrites(context, deleted, row)
+    const replacement = replacementWrites(accepted, deleted, row)
     const outcome = await context.store.write(replacement.changes, [...replacement.rows, ...writes])
     if (!outcome.ok) {
       await this.throwIfFinal(accepted, outcome)
@@ -226,7 +231,7 @@ export class Ingestion {
       updatedAt: timestamp(this.parts.clock),
     })
     const earlierFailures = accepted.replaced.filter(({ row }) => row.status === 'failed')
-    const writes = replacementWrites(context, earlierFailures, {
+    const writes = replacementWrites(accepted, earlierFailures, {
       ...document,
       ingestKey: null,
       nameKey: null,
@@ -236,7 +241,12 @@ export class Ingestion {
 }
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */
-function replacementWrites(context: BaseContext, replaced: readonly Stored<DocumentRow>[], row: DocumentRow) {
+function replacementWrites(
+  { context, access }: AcceptedIngest,
+  replaced: readonly Stored<DocumentRow>[],
+  document: DocumentRow,
+) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
+  const row = access.isEnabled ? { ...document, isVisibilityDecided: true } : document
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
 }

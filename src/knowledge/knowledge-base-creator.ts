@@ -1,6 +1,9 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
+import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase, KnowledgeBaseCreate } from '../contract/knowledge.ts'
 import { builtInProvider } from '../contract/providers.ts'
@@ -79,7 +82,11 @@ export class KnowledgeBaseCreator {
    *
    * @throws the codes for `attach: true` in docs/http.md#creating-a-knowledge-base
    */
-  async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+  async attach(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    caller: Pick<Caller, 'auth'>,
+  ): Promise<KnowledgeBase> {
     if (!body.vectorCollection)
       throw new WbError(
         'vector_collection_required',
@@ -88,6 +95,8 @@ export class KnowledgeBaseCreator {
     if (body.name !== body.vectorCollection)
       throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
     const { workspace, store } = await this.open(workspaceId)
+    // An earlier knowledge base may have had a policy that hid rows of the collection. The new one has none.
+    if (workspace.rlacEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const collection = await store.collection({ workspaceId, name: body.name })
     if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)

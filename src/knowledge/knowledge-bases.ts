@@ -1,7 +1,9 @@
+import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
   AdoptableCollection,
@@ -124,8 +126,14 @@ export class KnowledgeBases {
    *
    * @throws the first code in docs/http.md#creating-a-knowledge-base that applies
    */
-  async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    return body.attach ? this.#creator.attach(workspaceId, body) : this.#creator.provision(workspaceId, body)
+  async create(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    caller: Pick<Caller, 'auth'>,
+  ): Promise<KnowledgeBase> {
+    return body.attach
+      ? this.#creator.attach(workspaceId, body, caller)
+      : this.#creator.provision(workspaceId, body)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */
@@ -137,8 +145,8 @@ export class KnowledgeBases {
   }
 
   /**
-   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Counts only chunks that the
-   * caller may see.
+   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Omits the state for a caller
+   * who may not see all rows, because its figures depend on all of them.
    */
   async show(
     { workspaceId, knowledgeBaseId }: BaseKey,
@@ -148,9 +156,8 @@ export class KnowledgeBases {
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    const { key, collection, store } = await this.openContext(workspaceId, knowledgeBaseId)
-    const visibility = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
-    const chunks = visibility.filter ? await store.count(key, visibility) : collection.records
+    if ((await caller.rowAccess(workspaceId)).visibleOrNone(base).filter) return base
+    const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
     const state = this.parts.isFitting(key)
       ? 'fitting'
       : collection.generation === 0
@@ -161,8 +168,8 @@ export class KnowledgeBases {
       embedder: {
         version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
         state,
-        fittedChunks: Math.min(collection.fittedRecords, chunks),
-        chunks,
+        fittedChunks: collection.fittedRecords,
+        chunks: collection.records,
       },
     }
   }
@@ -316,9 +323,21 @@ export class KnowledgeBases {
    * knowledge base.
    *
    * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
+   * @throws forbidden  the caller may not see all rows, and lacks `manage:access`
    */
-  async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
+  async delete(
+    workspaceId: string,
+    knowledgeBaseId: string,
+    caller: Pick<Caller, 'auth' | 'rowAccess'>,
+  ): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
+    const { filter } = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
+    if (filter) authorize({ rule: needs('manage:access'), workspaceId }, caller)
+    return this.#delete(base)
+  }
+
+  async #delete(base: KnowledgeBase): Promise<KnowledgeBase> {
+    const { workspaceId, knowledgeBaseId } = base
     const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const key = collectionKeyOf(base)
     const change: ContentWrite = base.owned
@@ -338,7 +357,7 @@ export class KnowledgeBases {
         limit: 1,
       })
       if (!next) return
-      await this.delete(workspace.workspaceId, next.row.knowledgeBaseId).catch(undefinedIfDeleted)
+      await this.#delete(next.row).catch(undefinedIfDeleted)
     }
   }
 

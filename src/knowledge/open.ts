@@ -21,6 +21,7 @@ import {
 import { KnowledgeFilters } from './knowledge-filters.ts'
 import { ManySearcher } from './many-searcher.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
+import { PassageVisibility } from './passage-visibility.ts'
 import { Publication } from './publication.ts'
 import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
@@ -93,6 +94,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         for (const { row } of slice) await fitting.refit(collectionKeyOf(row))
     },
     many: manySearcher,
+    passages: new PassageVisibility({ ...parts, bases }),
     uploads,
     /** Returns the number of fits that are due. */
     countDueFits: async () => (await fitting.listDue()).length,

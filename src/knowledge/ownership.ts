@@ -17,11 +17,16 @@ export function withOwner<Body extends Pick<DocumentCreate, 'visibleTo' | 'owner
   return { ...body, visibleTo, ownerPrincipalId }
 }
 
-/** Returns the payload fields that decide who may see a record that is stored directly. */
+/**
+ * Returns the payload fields that decide who may see a record that is stored directly. With row-level access, the list of
+ * a record that only administrators may see is empty, so that the record is not published when row-level access is turned
+ * off and on again.
+ */
 export function ownerPayload(
-  ownerId: string | null,
+  { isEnabled, ownerId }: Pick<RowAccess, 'isEnabled' | 'ownerId'>,
   visibleTo: readonly string[] | null | undefined,
 ): Payload {
-  const readers = visibleTo === undefined && ownerId !== null ? [ownerId] : visibleTo
+  const requested = visibleTo === undefined && ownerId !== null ? [ownerId] : visibleTo
+  const readers = requested ?? (isEnabled ? [] : null)
   return { ...(readers && { visible_to: readers }), ...(ownerId !== null && { [ownerPayloadKey]: ownerId }) }
 }

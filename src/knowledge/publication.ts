@@ -1,7 +1,7 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
-import type { RowStore } from '../storage/rows.ts'
+import { type RowStore, revisionOf } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
@@ -51,13 +51,17 @@ export class Publication {
       signal.throwIfAborted()
       const stored = await rows.get(tables.documents, keyOf(listed))
       if (!stored) return
-      const { row, version } = stored
+      const { row } = stored
       const published =
-        row.visibleTo === null ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) } : row
-      const isRewritten = await rewriter.rewriteChunks({ row: published, version }, signal)
+        row.visibleTo === null && !row.isVisibilityDecided
+          ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) }
+          : row
+      const isRewritten = await rewriter.rewriteChunks({ ...stored, row: published }, signal)
       if (!isRewritten) continue
       if (published === row) return
-      const outcome = await rows.atomic([{ op: 'replace', table: tables.documents, row: published, version }])
+      const outcome = await rows.atomic([
+        { op: 'replace', table: tables.documents, row: published, ...revisionOf(stored) },
+      ])
       if (outcome.ok) return
     }
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fullVisibility } from '../access/row-access.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
-import type { Stored, Write } from '../storage/rows.ts'
+import { type RowRevision, revisionOf, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { keyOf } from './document-key.ts'
@@ -29,19 +29,18 @@ export class RecordRewriter {
   /**
    * Updates the fields that the chunks of a document inherit from it. Does not write chunks that are up to date.
    *
-   * @param document.row      the document, with changes that are not stored yet
-   * @param document.version  version of the stored document
+   * @param document  the document, with changes that are not stored yet, and the revision of the stored document
    * @returns false if the stored document changed or was deleted in the meantime
    */
   async rewriteChunks(
-    { row, version }: Pick<Stored<DocumentRow>, 'row' | 'version'>,
+    { row, ...revision }: RowRevision & { readonly row: DocumentRow },
     signal: AbortSignal,
   ): Promise<boolean> {
     const { workspaceId, knowledgeBaseId, documentId } = row
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const change: PayloadChange = {
       payloadOf: ({ payload }) => updateInheritedFields(payload, row),
-      check: { op: 'require', table: tables.documents, key: keyOf(row), version },
+      check: { op: 'require', table: tables.documents, key: keyOf(row), ...revisionOf(revision) },
     }
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
@@ -93,6 +92,7 @@ export class RecordRewriter {
     if (changed.length === 0) return true
     const numbers = changed.map(view => view.record)
     return retryOnSpaceChange(async () => {
+      // Records that were replaced in the meantime have higher numbers, and are listed again later.
       const views = await context.store.read(context.key, numbers, {
         vectors: !context.isFittedByRuntime,
         visibility: fullVisibility(),
@@ -109,8 +109,13 @@ export class RecordRewriter {
         payload: payloads[at]!,
         vector: vectors[at]!,
       }))
+      const unchanged = {
+        op: 'requireRecords' as const,
+        ...context.key,
+        records: views.map(view => view.record),
+      }
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([upsert], [check])
+      const outcome = await context.store.write([unchanged, upsert], [check])
       if (outcome.ok) return { isChecked: true }
       return outcome.at === 0 ? { isChecked: false } : undefined
     }).then(({ isChecked }) => isChecked)

@@ -4,13 +4,14 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Upsert } from '../contract/records.ts'
 import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
-import type { RowStore, Stored, Write } from '../storage/rows.ts'
+import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { ownerPayload } from './ownership.ts'
+import type { EmbeddedVectors } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
@@ -55,11 +56,14 @@ export class Records {
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
-      const access = await caller.rowAccess(workspaceId)
-      const { records, generation } = await this.compose(context, body, access, caller.signal)
-      const upsert = { op: 'upsert' as const, ...context.key, generation, records }
+      const { vectors, generation } = await this.embed(context, body, caller.signal)
       await whenWritable(context)
-      const failure = await this.write(context, ids, upsert, access)
+      // Read last, because embedding can take seconds, so that a revocation in the meantime takes effect.
+      const access = await caller.rowAccess(workspaceId)
+      const base = await bases.get(workspaceId, knowledgeBaseId)
+      const records = composeRecords(body, vectors, access)
+      const upsert = { op: 'upsert' as const, ...context.key, generation, records }
+      const failure = await this.write({ ...context, base }, ids, upsert, access)
       if (failure === 'hidden') throw policyDenied()
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       if (failure) return undefined
@@ -120,14 +124,16 @@ export class Records {
     return writes
   }
 
-  private subtractChunks({ row, version }: Stored<DocumentRow>, chunks: number): Write {
+  private subtractChunks(stored: Stored<DocumentRow>, chunks: number): Write {
+    const { row } = stored
     const chunkTotal = row.chunkTotal === null ? null : Math.max(0, row.chunkTotal - chunks)
     const updatedAt = timestamp(this.parts.clock)
     const changed = { ...row, chunkTotal, updatedAt, ingestKey: null, nameKey: null }
-    return { op: 'replace', table: tables.documents, row: changed, version }
+    return { op: 'replace', table: tables.documents, row: changed, ...revisionOf(stored) }
   }
 
-  private async compose(context: BaseContext, body: Upsert, { ownerId }: RowAccess, signal: AbortSignal) {
+  /** Returns the vectors of the records, in their order. */
+  private async embed(context: BaseContext, body: Upsert, signal: AbortSignal): Promise<EmbeddedVectors> {
     body.records.forEach((record, index) => {
       if (!record.vector) return
       rejectRawVector(`records.${index}.vector`, context)
@@ -137,19 +143,24 @@ export class Records {
     const passages = texts.map(record => ({ title: titleOfPayload(record.payload), text: record.text! }))
     const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', signal)
     const embedded = vectors.values()
-    const records = body.records.map(
-      (record): ContentRecord => ({
-        id: record.id,
-        documentId: null,
-        chunkIndex: null,
-        title: titleOfPayload(record.payload),
-        text: record.text ?? null,
-        payload: { ...record.payload, ...ownerPayload(ownerId, record.visibleTo) },
-        vector: record.vector ?? embedded.next().value!,
-      }),
-    )
-    return { records, generation }
+    return { generation, vectors: body.records.map(({ vector }) => vector ?? embedded.next().value!) }
   }
+}
+
+function composeRecords(
+  { records }: Upsert,
+  vectors: EmbeddedVectors['vectors'],
+  access: RowAccess,
+): ContentRecord[] {
+  return records.map(({ id, text, payload, visibleTo }, at) => ({
+    id,
+    documentId: null,
+    chunkIndex: null,
+    title: titleOfPayload(payload),
+    text: text ?? null,
+    payload: { ...payload, ...ownerPayload(access, visibleTo) },
+    vector: vectors[at]!,
+  }))
 }
 
 /**

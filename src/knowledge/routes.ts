@@ -38,8 +38,8 @@ export function kbHandlers(
       status: 200,
       body: await bases.listWithSizes(params.workspaceId, query, caller),
     }),
-    create: async ({ params, body }) => {
-      const base = await bases.create(params.workspaceId, body)
+    create: async ({ params, body }, caller) => {
+      const base = await bases.create(params.workspaceId, body, caller)
       const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name }
       return { status: 201, body: { ...base, astraQueries: [] }, audit }
     },
@@ -56,8 +56,8 @@ export function kbHandlers(
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
     }),
-    delete: async ({ params }) => {
-      const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId)
+    delete: async ({ params }, caller) => {
+      const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId, caller)
       return { status: 204, body: undefined, audit: { label: name } }
     },
     search: async ({ params, body }, caller) => {

@@ -1,5 +1,12 @@
 import { WbError } from '../contract/errors.ts'
-import type { ColumnValue, RowStore, RowTable, Write, WriteOutcome } from './rows.ts'
+import {
+  type ColumnValue,
+  type RowStore,
+  type RowTable,
+  revisionOf,
+  type Write,
+  type WriteOutcome,
+} from './rows.ts'
 
 const attemptsMax = 8
 
@@ -26,7 +33,7 @@ export async function changeRow<Row extends object>(
     if (!before) return { absent: true }
     const row = await change(before.row)
     const checks = extraChecks(before.row, row)
-    const outcome = await rows.atomic([...checks, { op: 'replace', table, row, version: before.version }])
+    const outcome = await rows.atomic([...checks, { op: 'replace', table, row, ...revisionOf(before) }])
     if (outcome.ok) return { row }
     const isConflict =
       outcome.at === checks.length && (outcome.reason === 'stale' || outcome.reason === 'absent')

@@ -206,13 +206,19 @@ export type ContentWrite =
       readonly owners: readonly RecordOwner[]
       readonly visibility: Visibility
     } & CollectionKey)
+  /**
+   * Checks that records still exist, by their numbers. Fails with `stale` if one was replaced or deleted, and with `absent`
+   * if there is no such collection.
+   */
+  | ({ readonly op: 'requireRecords'; readonly records: readonly number[] } & CollectionKey)
 
 /** The document that a record belongs to. */
 export interface RecordOwner {
   readonly id: string
   /** Null for a record without a document, and for a missing record. */
   readonly documentId: string | null
-  /** False for a record that the caller may not see. */
+  readonly exists: boolean
+  /** False for a record that the caller may not see. True for a missing record. */
   readonly isVisible: boolean
 }
 
@@ -469,12 +475,6 @@ export interface ContentStore {
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>
-  /**
-   * Returns the number of visible records.
-   *
-   * @throws collection_unavailable  there is no such collection
-   */
-  count(key: CollectionKey, visibility: Visibility): Promise<number>
   /** Returns the owners of records, in the order of `ids`. */
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): Promise<RecordOwner[]>
   readonly lexical?: LexicalSearch

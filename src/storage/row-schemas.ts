@@ -28,6 +28,7 @@ const messageRow = Message.omit({ chatId: true }).extend({
   toolCallPayload: object,
   toolResponse: object,
   questionId: z.string().optional(),
+  sources: z.array(z.tuple([z.string(), z.string().nullable(), z.string().nullable()])).optional(),
 })
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
@@ -43,7 +44,12 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   rerankingServices: RerankingService,
   llmServices: LlmService,
   knowledgeBases: KnowledgeBase,
-  documents: Document.extend({ ingestKey: text, nameKey: text, jobId: text }),
+  documents: Document.extend({
+    ingestKey: text,
+    nameKey: text,
+    jobId: text,
+    isVisibilityDecided: z.boolean().optional(),
+  }),
   agents: Agent,
   conversations: Conversation.extend({
     ownerPrincipalId: text,

@@ -31,13 +31,24 @@ export interface Stored<Row> {
   /** 1 for a new row; each change adds 1. */
   readonly version: number
   /**
-   * Unique in the table. A row gets a higher number than every row that was visible when its transaction began. Of two
+   * Unique in the table, and never reused. A row gets a higher number than every row that was visible when its transaction began. Of two
    * concurrent transactions, the one with the lower numbers can become visible last, so a reader of new rows must use
    * {@link RowFeed} instead.
    */
   readonly ordinal: number
   /** The row as JSON. */
   readonly text: string
+}
+
+/**
+ * One state of a row. A row that is deleted and inserted again starts at version 1, so a check whether a row is unchanged
+ * must also compare its ordinal.
+ */
+export type RowRevision = Pick<Stored<unknown>, 'version' | 'ordinal'>
+
+/** Returns the fields of a write that must fail if a row has changed since it was read. */
+export function revisionOf({ version, ordinal }: RowRevision): RowRevision {
+  return { version, ordinal }
 }
 
 export interface ListQuery {
@@ -61,17 +72,16 @@ export type Write =
    */
   | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
   /**
-   * Fails with `absent` if there is no such row, with `stale` if `version` is set and differs, and with `taken` if the
-   * values of a unique set are already used.
+   * Fails with `absent` if there is no such row, with `stale` if a field of its revision is set and differs, and with
+   * `taken` if the values of a unique set are already used.
    */
-  | { readonly op: 'replace'; readonly table: AnyTable; readonly row: object; readonly version?: number }
-  /** Fails with `absent` if there is no such row, and with `stale` if `version` is set and differs. */
-  | {
+  | ({ readonly op: 'replace'; readonly table: AnyTable; readonly row: object } & Partial<RowRevision>)
+  /** Fails with `absent` if there is no such row, and with `stale` if a field of its revision is set and differs. */
+  | ({
       readonly op: 'delete'
       readonly table: AnyTable
       readonly key: readonly ColumnValue[]
-      readonly version?: number
-    }
+    } & Partial<RowRevision>)
   /** Deletes every row that matches a prefix of an index. Never fails. */
   | {
       readonly op: 'deleteAll'
@@ -91,13 +101,12 @@ export type Write =
       readonly field: string
       readonly value: string
     }
-  /** Fails with `absent` if there is no such row, and with `stale` if `version` is set and differs. */
-  | {
+  /** Fails with `absent` if there is no such row, and with `stale` if a field of its revision is set and differs. */
+  | ({
       readonly op: 'require'
       readonly table: AnyTable
       readonly key: readonly ColumnValue[]
-      readonly version?: number
-    }
+    } & Partial<RowRevision>)
   /** Fails with `present` if a row matches the prefix. */
   | {
       readonly op: 'requireNone'

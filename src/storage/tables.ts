@@ -32,6 +32,11 @@ export interface DocumentRow extends Document {
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */
   jobId?: string | null
+  /**
+   * True if `visibleTo` was decided: while row-level access was on, or by an update. If it is null, the document then stays
+   * hidden when row-level access is turned on again.
+   */
+  isVisibilityDecided?: boolean
 }
 
 /** A workspace, with its internal fields. */
@@ -102,6 +107,16 @@ export interface AttachmentTextRow extends AttachmentText {
   attachmentId: string
 }
 
+/**
+ * A document that a text is derived from, or a record. `documentId` is null for a record without a document. `chunkId` is
+ * null if the document identifies the source.
+ */
+export type MessageSource = readonly [
+  knowledgeBaseId: string,
+  documentId: string | null,
+  chunkId: string | null,
+]
+
 /** A message, with its internal fields. */
 export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   conversationId: string
@@ -112,6 +127,11 @@ export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   toolResponse: object | null
   /** ID of the first version of the question; set on user messages that have several versions. */
   questionId?: string
+  /**
+   * Sources of an answer, including those of the earlier messages that the model received; of a tool result; or of a
+   * summary. Absent on other messages, and if the sources are not known.
+   */
+  sources?: MessageSource[]
 }
 
 /** A message that belongs to a version of a question that is not currently shown in the conversation. */

@@ -34,6 +34,7 @@ describe('the text of an audit record', () => {
     [{ type: 'oidc', id: 'i', label: null }, 'i (signed in)'],
     [{ type: 'bootstrap', id: null, label: null }, 'bootstrap token'],
     [{ type: 'anonymous', id: null, label: null }, 'anonymous'],
+    [{ type: 'apiKey', id: 'i', label: 'ci', viewAs: 'ada' }, 'ci (key) as ada'],
     [{ type: 'system', id: 'host-1', label: 'operator' }, 'operator (system)'],
     [null, ''],
   ] as [AuditRecord['subject'], string][])('describes the subject %j as "%s"', (subject, words) => {

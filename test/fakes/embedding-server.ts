@@ -16,6 +16,8 @@ export interface EmbeddingStep {
   /** Sends no response, or only a part of the body, until the client disconnects. */
   hang?: 'before headers' | 'in body'
   delayMs?: number
+  /** Runs before the response is sent. */
+  before?: () => Promise<unknown>
 }
 
 export interface EmbeddingRequest {
@@ -62,7 +64,9 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
     })
     const body = await readJson<EmbeddingRequest['body']>(request)
     received.push({ url: request.url ?? '', headers: request.headers, body })
-    await answer(response, body, { dimension, ...steps.shift() })
+    const step = steps.shift()
+    await step?.before?.()
+    await answer(response, body, { dimension, ...step })
   })
   const { host, close } = await listenOnLoopback(server)
   return {

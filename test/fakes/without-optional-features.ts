@@ -8,8 +8,7 @@ export function withoutOptionalFeatures({
   write,
   nearest,
   read,
-  count,
   owners,
 }: ContentStore): ContentStore {
-  return { name: 'powerless', collection, stats, storedBytes, write, nearest, read, count, owners }
+  return { name: 'powerless', collection, stats, storedBytes, write, nearest, read, owners }
 }

@@ -77,6 +77,7 @@ export async function setUpTools(options: TestRuntimeOptions = {}): Promise<Tool
     passageTokens,
     signal,
     cite,
+    addSource: () => {},
   })
   const toolsOf = async (toolIds: readonly string[] = [], auth = anonymousContext('disabled')) =>
     (await opened.toolbox.forAgent({ workspaceId, toolIds: [...toolIds] }, auth, never)).tools

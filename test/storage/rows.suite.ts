@@ -141,6 +141,20 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.atomic([{ op: 'delete', table: documents, key }])).toEqual(absent)
     })
 
+    test('the ordinal of a deleted row prevents changes of a new row with the same key', async () => {
+      const row = document('d1')
+      const key = ['w', 'k', 'd1']
+      await rows.atomic([insert(row)])
+      const { version, ordinal } = (await rows.get(documents, key))!
+      await rows.atomic([{ op: 'delete', table: documents, key }, insert(row)])
+      expect((await rows.get(documents, key))!.version).toBe(version)
+      const stale = { ok: false, at: 0, reason: 'stale' }
+      const revision = { version, ordinal }
+      expect(await rows.atomic([{ op: 'replace', table: documents, row, ...revision }])).toEqual(stale)
+      expect(await rows.atomic([{ op: 'delete', table: documents, key, ...revision }])).toEqual(stale)
+      expect(await rows.atomic([{ op: 'require', table: documents, key, ...revision }])).toEqual(stale)
+    })
+
     test('requirements of a unit are checked in order', async () => {
       const require: Write = { op: 'require', table: settings, key: ['a'] }
       const requireNone: Write = {

@@ -1,4 +1,4 @@
-import { ownerPayloadKey, sourcePayloadKey } from '../../contract/fields.ts'
+import { ownerPayloadKey, sourcePayloadKey, statusPayloadKey } from '../../contract/fields.ts'
 import type { Filter, RangeOperator } from '../../storage/filter.ts'
 import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluate.ts'
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
@@ -193,16 +193,18 @@ export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
   }
 }
 
-/** Keys of the payload of a row that contain fields of its document. Other columns are keys of its metadata. */
-const payloadKeys: ReadonlyMap<string, string> = new Map([
-  ['owner_id', ownerPayloadKey],
-  ['owner_principal_id', ownerPayloadKey],
-  ['source_filename', sourcePayloadKey],
+/**
+ * Keys of the payload of a row that contain a column. A row has at most one of them. Columns that are not listed are keys of
+ * its metadata. Chunks have fields that their document does not have. They are not columns, because a policy must give
+ * the same result for both.
+ */
+const payloadKeys: ReadonlyMap<string, readonly string[]> = new Map([
+  ['owner_id', [ownerPayloadKey]],
+  ['owner_principal_id', [ownerPayloadKey]],
+  ['source_filename', [sourcePayloadKey]],
+  ['status', ['status', statusPayloadKey]],
+  ['chunkIndex', []],
 ])
-
-function payloadKeyOf(column: string): string {
-  return payloadKeys.get(column) ?? column
-}
 
 /**
  * Returns the filter that stores enforce. It is stricter than the displayed filter, because API filters also match
@@ -219,19 +221,36 @@ export function toFilter(compiled: CompiledPolicy): Filter {
       return { kind: 'not', operand: toFilter(compiled.inner) }
     case 'unknown':
       return toFilter(never)
-    case 'compare':
-      return comparisonFilter(compiled)
-    case 'in':
-      return scalarIn(payloadKeyOf(compiled.column), compiled.values)
-    case 'contains':
-      return { kind: 'all', key: payloadKeyOf(compiled.column), values: compiled.values }
-    case 'any':
-      return { kind: 'all', key: payloadKeyOf(compiled.column), values: [compiled.value] }
+    default:
+      return columnFilter(compiled)
   }
 }
 
-function comparisonFilter({ column, op, value }: CompiledPolicy & { kind: 'compare' }): Filter {
-  const key = payloadKeyOf(column)
+type ColumnCondition = Extract<CompiledPolicy, { kind: 'compare' | 'in' | 'contains' | 'any' }>
+
+function columnFilter(condition: ColumnCondition): Filter {
+  const { column } = condition
+  const [key, ...otherKeys] = payloadKeys.get(column) ?? [column]
+  if (key === undefined) return toFilter(never)
+  if (otherKeys.length === 0) return keyFilter(condition, key)
+  return { kind: 'or', parts: [key, ...otherKeys].map(other => keyFilter(condition, other)) }
+}
+
+/** Returns a filter that does not match rows without the key. */
+function keyFilter(condition: ColumnCondition, key: string): Filter {
+  switch (condition.kind) {
+    case 'compare':
+      return comparisonFilter(condition, key)
+    case 'in':
+      return scalarIn(key, condition.values)
+    case 'contains':
+      return { kind: 'all', key, values: condition.values }
+    case 'any':
+      return { kind: 'all', key, values: [condition.value] }
+  }
+}
+
+function comparisonFilter({ op, value }: Extract<ColumnCondition, { kind: 'compare' }>, key: string): Filter {
   if (op === '=') return scalarIn(key, [value])
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }

@@ -23,12 +23,15 @@ import { historyWithoutImages, type ImageHistory } from './past-images.ts'
 import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
 import { fitToBudget } from './request-budget.ts'
+import { SourceSet, sourcesOf } from './sources.ts'
 import type { DataTags } from './system-prompt.ts'
-import type { Transcript } from './transcript.ts'
+import type { StoredToolResult, Transcript } from './transcript.ts'
 import type { TurnToolResult, TurnTools } from './turn-tools.ts'
 
 /** Maximum number of model calls in one turn. @see docs/agents.md#which-tools-may-run */
 const roundsMax = 6
+/** Minimum time in milliseconds between two checks of the sources while the model writes. */
+const sourceCheckMs = 1_000
 
 export interface AgentTurnOptions {
   readonly clock: Clock
@@ -62,6 +65,8 @@ export interface AgentTurnOptions {
       'turnTools' | 'system' | 'promptPassages' | 'promptHasUntrustedText' | 'searchQuery'
     >
   >
+  /** Returns true if the caller may still see all sources of the turn. */
+  readonly areSourcesVisible: (sources: SourceSet) => Promise<boolean>
   /** Aborts when the last reader of the answer has disconnected. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
@@ -93,8 +98,11 @@ export class AgentTurn {
   #reader: CitationReader
   /** Text that the model has written since its last tool call. */
   #text = ''
-  readonly #reasoning: ReasoningRecord
+  #reasoning: ReasoningRecord
   readonly #repeatedCalls = new RepeatedCalls()
+  /** Everything from which the answer can be derived: the history, passages in the prompt, and tool results. */
+  readonly #sources = new SourceSet()
+  #sourcesCheckedAt: number
   #isFinished = false
   #partialAnswer: Message | undefined
 
@@ -103,6 +111,9 @@ export class AgentTurn {
     this.#tally = { ...emptyTally, passages: options.promptPassages, searchQuery: options.searchQuery }
     this.#reader = new CitationReader(options.citations)
     this.#reasoning = new ReasoningRecord(options.clock)
+    this.#sources.add(options.history.sources)
+    this.#sources.add(options.promptPassages.flatMap(sourcesOf))
+    this.#sourcesCheckedAt = options.clock.now()
   }
 
   /**
@@ -136,6 +147,11 @@ export class AgentTurn {
     }
   }
 
+  /** Documents and records that the turn has read so far, in this or an earlier turn. */
+  get sources(): SourceSet {
+    return this.#sources
+  }
+
   /** The partial answer of an interrupted turn; undefined before it is stored. */
   get partialAnswer(): Message | undefined {
     return this.#partialAnswer
@@ -144,6 +160,7 @@ export class AgentTurn {
   async *#runRound(round: number): AsyncGenerator<TurnEvent, void, undefined> {
     const isLast = round === roundsMax || this.#repeatedCalls.repeatsPreviousRound
     const completion = yield* this.#requestAnswer(isLast)
+    await this.#requireVisibleSources()
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
     else if (!isLast) yield* this.#runCalls(toolCalls, completion)
@@ -153,12 +170,15 @@ export class AgentTurn {
 
   /** Streams one model answer. @param isLast  true if the model may not call more tools */
   async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
+    if (!this.#modelRequest) await this.#requireVisibleSources()
     const { answerParts, firstPart, ...fitted } = this.#modelRequest ?? this.#startRequest(isLast)
     this.#modelRequest = undefined
     this.#text = ''
     this.#reader = new CitationReader(this.#options.citations)
     try {
       for (let step = await firstPart; ; step = await answerParts.next()) {
+        if (this.#options.clock.now() - this.#sourcesCheckedAt >= sourceCheckMs)
+          await this.#requireVisibleSources()
         if (!step.done) {
           yield* this.#handlePart(step.value)
           continue
@@ -179,10 +199,17 @@ export class AgentTurn {
     return yield* this.#requestAnswer(isLast)
   }
 
+  /** @throws SourcesHidden  the caller may no longer see a document or record that the turn has read */
+  async #requireVisibleSources(): Promise<void> {
+    if (!(await this.#options.areSourcesVisible(this.#sources))) throw new SourcesHidden()
+    this.#sourcesCheckedAt = this.#options.clock.now()
+  }
+
   async #retryWithoutTools(): Promise<void> {
     this.#options = { ...this.#options, ...(await this.#options.prepareWithoutTools()) }
     const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#options
     this.#tally = { ...this.#tally, passages: promptPassages, searchQuery }
+    this.#sources.add(promptPassages.flatMap(sourcesOf))
     if (promptHasUntrustedText) await transcript.markUntrusted()
   }
 
@@ -307,11 +334,13 @@ export class AgentTurn {
   /** Stores a tool result, adds it to the messages for the model, and yields its event. */
   async *#storeResult(
     call: ToolCall,
-    { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
+    { outcome, ...result }: StoredToolResult & Pick<TurnToolResult, 'outcome'>,
     durationMs: number,
   ): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, turnTools, dataTags } = this.#options
-    await transcript.storeResult(call, content, passages, turnTools.hasReadUntrusted)
+    const { content } = result
+    this.#sources.add(result.sources)
+    await transcript.storeResult(call, result, turnTools.hasReadUntrusted)
     this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: dataTags.enclose(call.name, content) })
     yield {
       event: 'tool-result',
@@ -327,9 +356,19 @@ export class AgentTurn {
       await transcript.removeQuestion()
       throw error
     }
+    if (error instanceof SourcesHidden) yield* this.#discardAnswer()
     const reason = this.#reasonOf(error)
     const text = this.#text + this.#reader.end()
     yield* this.#end(text || reason, { tokenCount: null }, { finishReason: 'error', error: reason })
+  }
+
+  /** Discards what the model has written, because it is derived from sources that the caller may no longer see. */
+  *#discardAnswer(): Generator<TurnEvent, void, undefined> {
+    if (this.#text !== '') yield { event: 'token-reset', data: {} }
+    this.#text = ''
+    this.#reader = new CitationReader(this.#options.citations)
+    this.#reasoning = new ReasoningRecord(this.#options.clock)
+    this.#tally = { ...this.#tally, passages: [], searchQuery: undefined }
   }
 
   /** Stores the answer and yields the last event. If the answer cannot be stored, the event reports a failure. */
@@ -342,7 +381,7 @@ export class AgentTurn {
     this.#isFinished = true
     const isFailure = ending.finishReason === 'error'
     onEnd(isFailure ? 'error' : 'ok')
-    const fields = { tokenCount, metadata: this.#metadata(ending) }
+    const fields = { tokenCount, metadata: this.#metadata(ending), ...this.#sources.toField() }
     try {
       const row = await (isFailure
         ? transcript.storeFailedAnswer(content, fields)
@@ -366,7 +405,11 @@ export class AgentTurn {
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
       this.#partialAnswer = toMessage(
-        await this.#options.transcript.storeFailedAnswer(text, { tokenCount: null, metadata }),
+        await this.#options.transcript.storeFailedAnswer(text, {
+          tokenCount: null,
+          metadata,
+          ...this.#sources.toField(),
+        }),
       )
     } catch (error) {
       // The conversation was deleted.
@@ -376,7 +419,7 @@ export class AgentTurn {
 
   /** Returns the failure reason to show to users. */
   #reasonOf(error: unknown): string {
-    if (error instanceof TurnLimitReached) return error.message
+    if (error instanceof TurnLimitReached || error instanceof SourcesHidden) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
     this.#options.reportFailure(error)
     if (error instanceof ProviderFailure)
@@ -411,6 +454,14 @@ class TurnLimitReached extends Error {
         ? `The turn limit of ${roundsMax} model calls was reached without an answer.`
         : 'The model repeated the same tool call instead of answering. Ask again, or use another model.',
     )
+  }
+}
+
+class SourcesHidden extends Error {
+  override readonly name = 'SourcesHidden'
+
+  constructor() {
+    super('A document that this answer uses was deleted, or you may no longer see it. Ask again.')
   }
 }
 

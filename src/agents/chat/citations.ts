@@ -10,9 +10,13 @@ export class Citations {
   readonly #numbers = new Map<string, number>()
   #highestNumber = 0
 
-  /** @param earlier  citations of earlier turns */
-  constructor(earlier: readonly Citation[] = []) {
+  /**
+   * @param earlier          citations of earlier turns
+   * @param reservedThrough  highest number that may not be used for another passage
+   */
+  constructor(earlier: readonly Citation[] = [], reservedThrough = 0) {
     for (const citation of earlier) this.#add(citation)
+    this.#highestNumber = Math.max(this.#highestNumber, reservedThrough)
   }
 
   /** Returns the number of a passage. Assigns the next number if it has none. */

@@ -1,6 +1,8 @@
+import type { Caller } from '../../access/caller.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
+import type { OpenPassageCheck } from '../../knowledge/passage-visibility.ts'
 import { changeRow } from '../../storage/change-row.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
@@ -8,7 +10,7 @@ import { emptyMessageFields } from '../messages.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import { summaryMetadata } from './conversation-summary.ts'
 import type { StoredConversationKey } from './current-version.ts'
-import { type History, openHistory } from './history.ts'
+import { type History, openHistory, sourcesOfTurns } from './history.ts'
 import type { PastTurn } from './past-turns.ts'
 import { historyTokensFor, minimumTokens } from './request-budget.ts'
 import { listQuestions, summarize, type WrittenSummary } from './summarize.ts'
@@ -27,10 +29,13 @@ export interface CompactionDependencies {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
+  readonly openPassageCheck: OpenPassageCheck
 }
 
 /** A conversation, and the model that answers in it. */
 export interface CompactedConversation {
+  /** Caller of the last turn. The summary contains only what it may see. */
+  readonly caller: Pick<Caller, 'rowAccess'>
   readonly workspaceId: string
   readonly conversationId: string
   readonly model: AnsweringModel
@@ -101,7 +106,7 @@ export class Compactions {
   }
 
   async #compact(
-    { model, hasTools, workspaceId, conversationId }: CompactedConversation,
+    { caller, model, hasTools, workspaceId, conversationId }: CompactedConversation,
     signal: AbortSignal,
   ): Promise<void> {
     const { rows, clock } = this.#deps
@@ -112,6 +117,7 @@ export class Compactions {
       tokens: 2 * tokens,
       dataTags,
       replaced: [],
+      check: await this.#deps.openPassageCheck(workspaceId, caller),
     })
     const oldest = oldestTurns(history.turns, tokens)
     if (oldest.length === 0) return
@@ -127,6 +133,7 @@ export class Compactions {
       role: 'system',
       content: summary.text,
       metadata,
+      ...sourcesOfTurns(history.summary, oldest).toField(),
     }
     const key = [workspaceId, conversationId]
     // Fails if the conversation, or a message that the summary covers, was deleted or replaced in the meantime. The
@@ -180,13 +187,12 @@ function oldestTurns(turns: readonly PastTurn[], tokens: number): readonly PastT
   return turns.slice(0, count)
 }
 
-function describeCoverage({ summary, citations }: History, oldest: readonly PastTurn[]) {
+function describeCoverage({ summary, lastCitation }: History, oldest: readonly PastTurn[]) {
   const rows = oldest.flatMap(turn => turn.rows)
-  const sortedCitations = citations.toSorted((a, b) => a.number - b.number)
   return {
     coveredUntil: rows.at(-1)!.messageTs,
     coveredCount: (summary?.coveredCount ?? 0) + rows.length,
-    lastCitation: sortedCitations.at(-1),
+    lastCitation,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Citation } from '../../contract/chat.ts'
-import type { MessageRow } from '../../storage/tables.ts'
+import type { MessageRow, MessageSource } from '../../storage/tables.ts'
 
 /** A text that replaces the oldest messages of a conversation. Stored as a message with the role `system`. */
 export interface ConversationSummary {
@@ -10,10 +10,12 @@ export interface ConversationSummary {
   readonly coveredCount: number
   /** Passage that had the highest citation number when the summary was written. New passages get higher numbers. */
   readonly lastCitation: Citation | undefined
+  /** Sources of the text; undefined if some are not known. */
+  readonly sources: readonly MessageSource[] | undefined
 }
 
 /** Returns the summary that a message contains; undefined for other messages. */
-export function summaryIn({ role, content, metadata }: MessageRow): ConversationSummary | undefined {
+export function summaryIn({ role, content, metadata, sources }: MessageRow): ConversationSummary | undefined {
   const {
     summary_through: coveredUntil,
     summary_messages: coveredCount,
@@ -25,6 +27,7 @@ export function summaryIn({ role, content, metadata }: MessageRow): Conversation
     coveredUntil,
     coveredCount: Number(coveredCount ?? 0),
     lastCitation: citation === undefined ? undefined : (JSON.parse(citation) as Citation),
+    sources,
   }
 }
 
@@ -33,7 +36,7 @@ export function summaryMetadata({
   coveredUntil,
   coveredCount,
   lastCitation,
-}: Omit<ConversationSummary, 'text'>) {
+}: Omit<ConversationSummary, 'text' | 'sources'>) {
   return {
     summary_through: coveredUntil,
     summary_messages: String(coveredCount),

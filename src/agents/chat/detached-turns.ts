@@ -36,6 +36,8 @@ interface DetachableTurn {
   /** Size in bytes of the question's images, which stay in memory after the request has ended. */
   readonly imageBytes: number
   readonly events: AsyncIterable<TurnEvent>
+  /** Returns true if a caller may see everything that the turn has read. */
+  readonly isReadableBy: (reader: Pick<Caller, 'rowAccess'>) => Promise<boolean>
   /** Stops the turn. */
   readonly cancel: AbortController
 }
@@ -120,10 +122,15 @@ export class DetachedTurns {
   /**
    * Returns a reader of the last turn that a sender detached in a conversation.
    *
-   * @throws not_found
+   * @throws not_found  there is no such turn, or the sender may no longer see everything that it has read
    */
-  read(conversationKey: StoredConversationKey, auth: AuthContext): AsyncIterable<ServerEvent> {
-    return this.#find(conversationKey, auth).read()
+  async read(
+    conversationKey: StoredConversationKey,
+    sender: Pick<Caller, 'auth' | 'rowAccess'>,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const turn = this.#find(conversationKey, sender.auth)
+    if (!(await turn.isReadableBy(sender))) throw noDetachedTurn()
+    return turn.read()
   }
 
   /**
@@ -149,10 +156,14 @@ export class DetachedTurns {
         conversationKey.conversationId === conversationId,
     )
     if (turn) return turn
-    throw new WbError('not_found', 'this caller has no detached turn in the conversation', {
-      hint: 'The turn may have ended, or another process may be running it. Read the messages of the conversation.',
-    })
+    throw noDetachedTurn()
   }
+}
+
+function noDetachedTurn(): WbError {
+  return new WbError('not_found', 'this caller has no detached turn in the conversation', {
+    hint: 'The turn may have ended, or another process may be running it. Read the messages of the conversation.',
+  })
 }
 
 function totalImageBytes(turns: readonly CountedTurn[]): number {
@@ -163,6 +174,7 @@ class DetachedTurn implements CountedTurn {
   readonly conversationKey: StoredConversationKey
   readonly sender: string | null
   readonly imageBytes: number
+  readonly isReadableBy: DetachableTurn['isReadableBy']
   readonly #deps: DetachedTurnsDependencies
   readonly #cancel: AbortController
   readonly #events: TurnEvent[] = []
@@ -175,11 +187,12 @@ class DetachedTurn implements CountedTurn {
   /** @param onExpired  called when the events can no longer be read */
   constructor(
     deps: DetachedTurnsDependencies,
-    { conversationKey, sender, imageBytes, events, cancel }: DetachableTurn,
+    { conversationKey, sender, imageBytes, isReadableBy, events, cancel }: DetachableTurn,
     onExpired: () => void,
   ) {
     this.conversationKey = conversationKey
     this.imageBytes = imageBytes
+    this.isReadableBy = isReadableBy
     this.sender = subjectName(sender.auth)
     this.#deps = deps
     this.#cancel = cancel

@@ -1,11 +1,13 @@
 import type { Citation } from '../../contract/chat.ts'
+import type { PassageCheck } from '../../knowledge/passage-visibility.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { RowStore } from '../../storage/rows.ts'
-import { type MessageRow, tables } from '../../storage/tables.ts'
+import { type MessageRow, type MessageSource, tables } from '../../storage/tables.ts'
 import { type ConversationSummary, summaryIn } from './conversation-summary.ts'
 import type { StoredConversationKey } from './current-version.ts'
-import { type PastTurn, splitIntoTurns, toolResponseOf } from './past-turns.ts'
+import { isToolCallRow, type PastTurn, splitIntoTurns, toolResponseOf } from './past-turns.ts'
 import { countTokens } from './request-budget.ts'
+import { areSourcesVisible, SourceSet } from './sources.ts'
 import type { DataTags } from './system-prompt.ts'
 
 export type { ToolResponse } from './past-turns.ts'
@@ -18,7 +20,12 @@ const pageMax = { rows: 100, chars: 1_000_000 }
  */
 const readMax = { rows: 2_000, chars: 8_000_000 }
 
-/** The part of a conversation that the next turn can use. */
+/**
+ * The part of a conversation that the next turn can use. If the caller may not see a source of a turn, the history contains
+ * only its question. If it may not see a source of a summary, the history does not contain the summary.
+ *
+ * @see docs/decisions/0043-sources-of-messages.md
+ */
 export interface History {
   /** Messages of whole turns, oldest first. */
   readonly messages: readonly ChatMessage[]
@@ -29,6 +36,10 @@ export interface History {
   readonly coveredCount: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
+  /** Passage with the highest citation number, even if the caller may not see it; undefined if there are no citations. */
+  readonly lastCitation: Citation | undefined
+  /** Sources of the messages and of the summary; undefined if some are not known. */
+  readonly sources: readonly MessageSource[] | undefined
   /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
@@ -39,6 +50,8 @@ interface HistoryQuery {
   readonly dataTags: DataTags
   /** Messages to omit. */
   readonly replaced: readonly MessageRow[]
+  /** Decides which sources the caller may see. */
+  readonly check: PassageCheck
 }
 
 /** Opens the history of a conversation and reads its newest page. */
@@ -57,14 +70,15 @@ export class HistoryReader {
     private readonly newest: HistoryPage,
   ) {}
 
-  async read({ tokens, dataTags, replaced }: HistoryQuery): Promise<History> {
+  async read({ tokens, dataTags, replaced, check }: HistoryQuery): Promise<History> {
     const replacedIds = new Set(replaced.map(({ messageId }) => messageId))
     let rows: MessageRow[] = []
     let chars = 0
     for (let next = this.newest; ; next = await readPage(this.rows, this.conversationKey, next.rows[0])) {
       rows = [...next.rows.filter(({ messageId }) => !replacedIds.has(messageId)), ...rows]
       chars += next.chars
-      const history = buildHistory(rows, dataTags)
+      const visibleRows = await withVisibleSources(rows, check)
+      const history = { ...buildHistory(visibleRows, dataTags), lastCitation: lastCitationIn(rows) }
       const isCovered =
         history.summary && next.rows.some(row => row.messageTs <= history.summary!.coveredUntil)
       const isLong = rows.length >= readMax.rows || chars >= readMax.chars
@@ -103,21 +117,84 @@ async function readPage(
 }
 
 /** @param rows  oldest first */
-function buildHistory(rows: readonly MessageRow[], dataTags: DataTags): Omit<History, 'lastAt'> {
+function buildHistory(
+  rows: readonly MessageRow[],
+  dataTags: DataTags,
+): Omit<History, 'lastAt' | 'lastCitation'> {
   const summary = rows.map(summaryIn).findLast(candidate => candidate !== undefined)
   const laterRows = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.coveredUntil ?? ''))
   const turns = splitIntoTurns(laterRows, dataTags)
-  const citedPassages = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
   return {
     turns,
     messages: turns.flatMap(turn => turn.messages),
     summary,
     coveredCount: summary?.coveredCount ?? 0,
-    citations: summary?.lastCitation ? [summary.lastCitation, ...citedPassages] : citedPassages,
+    citations: rows.flatMap(citationsIn),
+    sources: sourcesOfTurns(summary, turns).all,
   }
 }
 
-/** Returns the passages that an answer cites. If the turn has no tool results, only the answer contains them. */
-function citationsIn({ role, metadata }: MessageRow): readonly Citation[] {
-  return role === 'agent' && metadata.citations ? (JSON.parse(metadata.citations) as Citation[]) : []
+/** Returns the sources of turns and of the summary of earlier ones. */
+export function sourcesOfTurns(
+  summary: ConversationSummary | undefined,
+  turns: readonly PastTurn[],
+): SourceSet {
+  const sources = new SourceSet()
+  if (summary) sources.add(summary.sources)
+  for (const row of turns.flatMap(turn => turn.rows).filter(hasSources)) sources.add(row.sources)
+  return sources
+}
+
+/** Returns true for messages that are derived from sources: tool results and answers. */
+function hasSources(row: MessageRow): boolean {
+  return row.role === 'tool' || (row.role === 'agent' && !isToolCallRow(row))
+}
+
+/**
+ * Removes summaries and turns that have a source that the caller may not see. Keeps the questions of these turns. A turn
+ * without an answer is removed too, because only answers contain all sources.
+ */
+async function withVisibleSources(rows: readonly MessageRow[], check: PassageCheck): Promise<MessageRow[]> {
+  if (check.seesAll) return [...rows]
+  const hidden = new Set<MessageRow>()
+  for (const turn of splitAtQuestions(rows)) {
+    const derived = turn.filter(row => row.role === 'agent' || row.role === 'tool')
+    const decisions = derived.filter(hasSources).map(row => areSourcesVisible(row.sources, check))
+    const isVisible =
+      derived.some(row => row.role === 'agent' && hasSources(row)) &&
+      (await Promise.all(decisions)).every(Boolean)
+    if (!isVisible) for (const row of derived) hidden.add(row)
+  }
+  for (const row of rows)
+    if (row.role === 'system' && !(await areSourcesVisible(row.sources, check))) hidden.add(row)
+  return rows.filter(row => !hidden.has(row))
+}
+
+/** Splits rows before each question. The first part contains the rows before the first question. */
+function splitAtQuestions(rows: readonly MessageRow[]): MessageRow[][] {
+  const parts: MessageRow[][] = [[]]
+  for (const row of rows)
+    if (row.role === 'user') parts.push([row])
+    else parts.at(-1)!.push(row)
+  return parts
+}
+
+/**
+ * Returns the passages that a tool found, that an answer cites, or that a summary remembers. If a turn has no tool results,
+ * only its answer contains them.
+ */
+function citationsIn(row: MessageRow): readonly Citation[] {
+  const { role, metadata } = row
+  if (role === 'agent' && metadata.citations) return JSON.parse(metadata.citations) as Citation[]
+  const { lastCitation } = summaryIn(row) ?? {}
+  return lastCitation ? [lastCitation] : (toolResponseOf(row)?.passages ?? [])
+}
+
+function lastCitationIn(rows: readonly MessageRow[]): Citation | undefined {
+  return rows
+    .flatMap(citationsIn)
+    .reduce<Citation | undefined>(
+      (last, citation) => (last && last.number > citation.number ? last : citation),
+      undefined,
+    )
 }

@@ -51,7 +51,7 @@ function messagesOf([question, ...rest]: readonly MessageRow[], dataTags: DataTa
 
 /** Returns true for an answer to send to the model; failed and empty answers are not sent. */
 function isAnswer(row: MessageRow): boolean {
-  const isFinalText = row.role === 'agent' && callsIn(row).length === 0
+  const isFinalText = row.role === 'agent' && !isToolCallRow(row)
   return isFinalText && row.metadata.finish_reason !== 'error' && Boolean(row.content)
 }
 
@@ -77,6 +77,11 @@ function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
 function resultMessage(row: MessageRow, dataTags: DataTags): ChatMessage {
   const { toolCallId, content } = toolResponseOf(row)!
   return { role: 'tool', toolCallId, content: dataTags.enclose(row.toolId ?? '', content) }
+}
+
+/** Returns true for a row that contains tool calls. */
+export function isToolCallRow(row: MessageRow): boolean {
+  return callsIn(row).length > 0
 }
 
 function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {

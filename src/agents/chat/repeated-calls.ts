@@ -1,10 +1,12 @@
 import { isObject } from '../../base/is-object.ts'
 import type { ToolCall, ToolOutcome } from '../../contract/chat.ts'
+import type { MessageSource } from '../../storage/tables.ts'
 
 /** A call's result that can be sent to the model again. */
 interface RepeatableResult {
   readonly content: string
   readonly outcome: ToolOutcome
+  readonly sources: readonly MessageSource[]
 }
 
 const repeatNote =
@@ -43,8 +45,8 @@ export class RepeatedCalls {
     return { ...result, content: `${repeatNote}\n${result.content}` }
   }
 
-  add(call: ToolCall, { content, outcome }: RepeatableResult): void {
-    this.#currentRound.set(keyOf(call), { content, outcome })
+  add(call: ToolCall, { content, outcome, sources }: RepeatableResult): void {
+    this.#currentRound.set(keyOf(call), { content, outcome, sources })
   }
 }
 

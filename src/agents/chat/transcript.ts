@@ -5,7 +5,7 @@ import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
-import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
+import { type ConversationRow, type MessageRow, type MessageSource, tables } from '../../storage/tables.ts'
 import type { ConversationKey } from '../conversations.ts'
 import { emptyMessageFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../not-found.ts'
@@ -28,6 +28,13 @@ export interface TranscriptStart {
   readonly lastAt: string | undefined
   /** ID of the first version of the question, if the turn adds another version. */
   readonly questionId: string | undefined
+}
+
+/** A tool result, with the passages that it contains and the documents and records from which it is derived. */
+export interface StoredToolResult {
+  readonly content: string
+  readonly passages: readonly Citation[]
+  readonly sources: readonly MessageSource[]
 }
 
 /** Fields of a new message. The transcript adds the IDs and the time. */
@@ -131,8 +138,7 @@ export class Transcript {
    */
   storeResult(
     call: ToolCall,
-    content: string,
-    passages: readonly Citation[],
+    { content, passages, sources }: StoredToolResult,
     isUntrusted: boolean,
   ): Promise<MessageRow> {
     const toolResponse: ToolResponse = {
@@ -140,7 +146,10 @@ export class Transcript {
       content,
       ...(passages.length > 0 && { passages }),
     }
-    return this.#appendMessage({ role: 'tool', content: null, toolId: call.name, toolResponse }, isUntrusted)
+    return this.#appendMessage(
+      { role: 'tool', content: null, toolId: call.name, toolResponse, sources: [...sources] },
+      isUntrusted,
+    )
   }
 
   /**

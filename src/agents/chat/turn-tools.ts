@@ -2,7 +2,7 @@ import type { Log } from '../../base/log.ts'
 import type { Agent, ToolPermission } from '../../contract/agents.ts'
 import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
-import type { ConversationRow } from '../../storage/tables.ts'
+import type { ConversationRow, MessageSource } from '../../storage/tables.ts'
 import { narrowTools } from '../tools/narrow-tools.ts'
 import { permissionFor } from '../tools/permission.ts'
 import type { Tool, ToolContext, ToolPassage, ToolResult } from '../tools/tool.ts'
@@ -10,6 +10,7 @@ import type { ToolGate } from '../tools/tool-gate.ts'
 import { toToolSpec } from '../tools/tool-spec.ts'
 import { type ApprovalRequest, type Approvals, approvedTools } from './approvals.ts'
 import type { Citations } from './citations.ts'
+import { sourcesOf } from './sources.ts'
 
 /** Tools whose passages an answer is based on. @see docs/agents.md#citations */
 const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
@@ -26,7 +27,7 @@ export interface TurnToolsOptions {
   /** Question of the user. Determines which tools the model receives if the agent has too many. */
   readonly question: string
   readonly log: Log
-  readonly context: Omit<ToolContext, 'signal' | 'cite'>
+  readonly context: Omit<ToolContext, 'signal' | 'cite' | 'addSource'>
   readonly citations: Citations
   /** True if the sender can approve tool calls. */
   readonly canApprove: boolean
@@ -39,6 +40,8 @@ export interface TurnToolResult extends ToolResult {
   readonly passages: readonly Citation[]
   /** Passages that the answer is based on. */
   readonly groundingPassages: readonly ToolPassage[]
+  /** Documents and records from which the result is derived. */
+  readonly sources: readonly MessageSource[]
 }
 
 /** The tools of one turn. Describes them to the model, checks permissions, and runs calls. */
@@ -116,17 +119,22 @@ export class TurnTools {
     const { gate, agent, context, citations } = this.#options
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
+    const sources: MessageSource[] = []
     const cite = (passage: ToolPassage) => {
       const number = citations.numberOf(passage)
       passages.push({ ...passage, number })
+      sources.push(...sourcesOf(passage))
       return number
     }
-    const turn = { agentId: agent.agentId, context: { ...context, signal, cite } }
+    const addSource: ToolContext['addSource'] = ({ knowledgeBaseId, documentId }) =>
+      void sources.push([knowledgeBaseId, documentId, null])
+    const turn = { agentId: agent.agentId, context: { ...context, signal, cite, addSource } }
     if (tool && decision === 'always') this.#approved = { ...this.#approved, [tool.id]: tool.hash }
     const denialReason = tool && this.#denialReasonFor(tool, decision)
     const result = denialReason ? gate.deny(call, tool, turn, denialReason) : await gate.run(call, tool, turn)
     if (tool?.readsUntrusted && !denialReason) this.#hasReadUntrusted = true
-    return { ...result, passages, groundingPassages: groundingTools.has(call.name) ? passages : [] }
+    const groundingPassages = groundingTools.has(call.name) ? passages : []
+    return { ...result, passages, groundingPassages, sources }
   }
 
   #denialReasonFor(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {

@@ -7,7 +7,9 @@ import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
+import { WbError } from '../../contract/errors.ts'
 import type { ServerEvent } from '../../contract/route.ts'
+import type { OpenPassageCheck } from '../../knowledge/passage-visibility.ts'
 import { toSamplingSettings } from '../../models/chat/sampling.ts'
 import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import type { RowStore } from '../../storage/rows.ts'
@@ -49,6 +51,7 @@ import {
 import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'
 import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
+import { areSourcesVisible, type SourceSet } from './sources.ts'
 import { DataTags, type NamedBase, summaryPrompt, systemPrompt } from './system-prompt.ts'
 import { Transcript } from './transcript.ts'
 import { TurnStream } from './turn-stream.ts'
@@ -72,6 +75,7 @@ export interface TurnsDependencies {
   /** Number of passages in the prompt of a model without tools. See {@link RetrievalQuery.retrievalK}. */
   readonly retrievalK: number
   readonly compactions: Pick<Compactions, 'startIfNeeded' | 'interrupt'>
+  readonly openPassageCheck: OpenPassageCheck
   /** Called after each turn, to record metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
   /** Set if the conversation is part of the request. */
@@ -201,10 +205,17 @@ export class Turns {
       caller: { auth, rowAccess: (workspaceId: string) => caller.rowAccess(workspaceId), requestId, signal },
       isUnstreamed: false,
     }
-    const open = async () => turnEventsOf(await this.#open(request, signal).catch(requireModelError))
+    let sources: SourceSet | undefined
+    const open = async () => {
+      const opened = await this.#open(request, signal).catch(requireModelError)
+      if (!(opened instanceof WbError)) sources = opened.turn.sources
+      return turnEventsOf(opened)
+    }
     return this.#detachedTurns.start({
       conversationKey,
       sender: caller,
+      isReadableBy: async reader =>
+        sources === undefined || this.#areSourcesVisible(conversationKey.workspaceId, sources, reader),
       imageBytes: totalBytes(body.images ?? []),
       cancel,
       open,
@@ -212,13 +223,17 @@ export class Turns {
   }
 
   /**
-   * Reads the last turn that the caller detached in a conversation, starting with its first event.
+   * Reads the last turn that the caller detached in a conversation, starting with its first event. A turn is treated as
+   * missing if the caller may no longer see a document that it has read.
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
-  async attach(conversationKey: ConversationKey, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
-    await this.#deps.conversations.get(conversationKey, auth)
-    return this.#detachedTurns.read(conversationKey, auth)
+  async attach(
+    conversationKey: ConversationKey,
+    caller: Pick<Caller, 'auth' | 'rowAccess'>,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    await this.#deps.conversations.get(conversationKey, caller.auth)
+    return this.#detachedTurns.read(conversationKey, caller)
   }
 
   /**
@@ -270,12 +285,14 @@ export class Turns {
     const hasTools = !usesRetrieval && tools.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const tokens = historyTokensFor(promptTokens, hasTools)
-    const history = await historyReader.read({ tokens, dataTags, replaced: replaced?.rows ?? [] })
+    const { workspaceId } = conversationKey
+    const check = await this.#deps.openPassageCheck(workspaceId, caller)
+    const history = await historyReader.read({ tokens, dataTags, replaced: replaced?.rows ?? [], check })
     const { rows, pastImages } = this.#deps
     const turnContext = {
       ...inputs,
       caller,
-      citations: new Citations(history.citations),
+      citations: new Citations(history.citations, history.lastCitation?.number),
       signal,
       dataTags,
       bases,
@@ -308,6 +325,7 @@ export class Turns {
         questionId: replaced?.questionId,
       }),
       history,
+      areSourcesVisible: sources => this.#areSourcesVisible(workspaceId, sources, caller),
       question: body.content,
       images,
       loadPastImages: async () =>
@@ -318,11 +336,20 @@ export class Turns {
       isUnstreamed,
       onEnd: outcome => {
         this.#deps.onTurnEnd(model.provider, outcome)
-        if (outcome === 'ok') this.#deps.compactions.startIfNeeded({ ...conversationKey, model, hasTools })
+        if (outcome === 'ok')
+          this.#deps.compactions.startIfNeeded({ ...conversationKey, caller, model, hasTools })
       },
       reportFailure: error => this.#reportFailure(conversationKey, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
+  }
+
+  async #areSourcesVisible(
+    workspaceId: string,
+    { all }: SourceSet,
+    caller: Pick<Caller, 'rowAccess'>,
+  ): Promise<boolean> {
+    return areSourcesVisible(all, await this.#deps.openPassageCheck(workspaceId, caller))
   }
 
   /** Reads the inputs of a turn concurrently, because each read is a round trip to the store. */

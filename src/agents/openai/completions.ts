@@ -1,6 +1,7 @@
 import type { Caller, Handlers } from '../../access/caller.ts'
 import { requireWorkspace } from '../../access/require-workspace.ts'
 import { drainingError } from '../../access/run-until-caller-disconnects.ts'
+import { principalIdOf } from '../../access/subject.ts'
 import { newId } from '../../base/id.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { MessageSend } from '../../contract/chat.ts'
@@ -80,7 +81,7 @@ export class Completions {
       )
     const agent = await findAgentByModel(rows, workspaceId, body.model)
     const createdMs = this.deps.clock.now()
-    const conversation = conversationOf(agent, auth.subject?.principalId ?? null, createdMs)
+    const conversation = conversationOf(agent, principalIdOf(auth), createdMs)
     const turns = new Turns({
       ...this.deps,
       rows: new RequestConversationRows(rows, conversation, messagesOf(request, conversation)),
@@ -140,6 +141,8 @@ function messagesOf(
       messageTs: new Date(firstMs + index).toISOString(),
       role: role === 'assistant' ? 'agent' : 'user',
       content,
+      // The client sent the text, so it reveals nothing to the client.
+      sources: [],
       ...imagesField(images),
     }
     return { row, images: imageRows(row, images) }

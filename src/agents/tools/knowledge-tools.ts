@@ -6,6 +6,7 @@ import type { Documents } from '../../knowledge/documents.ts'
 import { undefinedIfDeleted } from '../../knowledge/guards.ts'
 import type { KnowledgeBases } from '../../knowledge/knowledge-bases.ts'
 import type { ManySearcher } from '../../knowledge/many-searcher.ts'
+import type { PassageVisibility } from '../../knowledge/passage-visibility.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import type { Excerpt } from './excerpt.ts'
 import { createExecutableTool } from './executable-tool.ts'
@@ -22,6 +23,7 @@ export interface KnowledgeReads {
   readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
   /** Searches several knowledge bases at once. */
   readonly many: Pick<ManySearcher, 'search'>
+  readonly passages: Pick<PassageVisibility, 'open'>
 }
 
 const listedMax = 25
@@ -90,6 +92,7 @@ export class KnowledgeTools {
       const page = await documents.list(baseKey, query, context.caller).catch(undefinedIfDeleted)
       rows.push(...(page?.items ?? []))
     }
+    for (const row of rows) context.addSource(row)
     return fitEntries(rows.map(describeDocument), listed => ({
       documents: listed,
       ...truncationFields(listed, total, readable),
@@ -120,6 +123,7 @@ export class KnowledgeTools {
         const query = { limit: samplesMax }
         const sample = await documents.list(base, query, context.caller).catch(undefinedIfDeleted)
         if (!sample) return undefined
+        for (const row of sample.items) context.addSource(row)
         return {
           ...describeBase(base),
           documentCount: await this.#documentCount(base, context),
@@ -163,6 +167,7 @@ export class KnowledgeTools {
 
   async #getDocument(args: DocumentArgs, context: ToolContext): Promise<string> {
     const row = await this.#document(args, context)
+    context.addSource(row)
     const {
       documentId,
       knowledgeBaseId,

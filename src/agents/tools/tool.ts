@@ -30,6 +30,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Returns the number that cites a passage, from 1. A passage keeps its number throughout the turn. */
   cite(passage: ToolPassage): number
+  /** Records that the result contains fields of a document. Not needed for documents whose passages are cited. */
+  addSource(document: { readonly knowledgeBaseId: string; readonly documentId: string }): void
 }
 
 /** Result of a tool call. */

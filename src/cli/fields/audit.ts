@@ -9,11 +9,13 @@ const labelBySubjectType = {
   system: 'system',
 } as const
 
-/** Describes the caller by its label or ID, and its type. */
+/** Describes the caller by its label or ID, its type, and the principal as which it viewed the workspace. */
 export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
   const name = subject.label ?? subject.id
-  return name === null ? labelBySubjectType[subject.type] : `${name} (${labelBySubjectType[subject.type]})`
+  const type = labelBySubjectType[subject.type]
+  const caller = name === null ? type : `${name} (${type})`
+  return subject.viewAs === undefined ? caller : `${caller} as ${subject.viewAs}`
 }
 
 /** Describes the target of an action, or the reason if the action was denied or failed. */

@@ -106,7 +106,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'mcpServers.endSignIn':
     'Deletes the tokens of the caller, and revokes them if the authorization server supports that.',
   'kb.list': 'Returns the knowledge bases of a workspace, oldest first.',
-  'kb.show': 'Returns a knowledge base with the state of its built-in embedder.',
+  'kb.show':
+    'Returns a knowledge base with the state of its built-in embedder. The state depends on all documents, so it is omitted for a caller who may see only some of them.',
   'kb.update':
     'Changes only the fields that you send. You cannot change the name, the chunking service, the embedding service or the collection.',
   'kb.delete': 'Deletes a knowledge base and its documents. An attached collection is kept.',

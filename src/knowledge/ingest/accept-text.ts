@@ -5,7 +5,6 @@ import type { Document, Ingest } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
-import type { Actor } from '../../storage/visibility.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 
@@ -21,8 +20,8 @@ export interface AcceptedIngest {
   readonly ingestKey: string
   /** Null without a file name, or if a document that the caller cannot see has the key. */
   readonly nameKey: string | null
-  /** Caller of the ingest. */
-  readonly actor: Actor
+  /** Access of the caller when the text was accepted. */
+  readonly access: RowAccess
   /** Documents to delete when the new document is stored. */
   readonly replaced: readonly Stored<DocumentRow>[]
 }
@@ -74,7 +73,7 @@ export async function acceptText(
     contentHash,
     ingestKey,
     nameKey: isNameHidden ? null : nameKey,
-    actor: access.actor,
+    access,
     replaced,
   }
 }
@@ -114,7 +113,8 @@ export async function documentsWithName(
 }
 
 /** Returns a document without its internal fields. */
-function toDocument({ ingestKey: _, nameKey: __, jobId: ___, ...document }: DocumentRow): Document {
+function toDocument(row: DocumentRow): Document {
+  const { ingestKey: _, nameKey: __, jobId: ___, isVisibilityDecided: ____, ...document } = row
   return document
 }
 

@@ -1,7 +1,7 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
-import type { Stored, Write } from '../../storage/rows.ts'
+import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -49,7 +49,12 @@ export function documentDeletionWrites(
     rows: [
       { op: 'require', table: tables.knowledgeBases, key: baseKey },
       ...documents.map(
-        ({ row, version }): Write => ({ op: 'delete', table: tables.documents, key: keyOf(row), version }),
+        (document): Write => ({
+          op: 'delete',
+          table: tables.documents,
+          key: keyOf(document.row),
+          ...revisionOf(document),
+        }),
       ),
     ],
     changes: documents.map(({ row }) => ({ op: 'deleteDocument', ...key, documentId: row.documentId })),

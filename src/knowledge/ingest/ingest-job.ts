@@ -7,7 +7,7 @@ import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
 import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
-import type { Stored } from '../../storage/rows.ts'
+import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
@@ -90,10 +90,10 @@ export class IngestJob {
     change: { total?: number } = {},
   ): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row, version } = await this.requireDocument(claim)
-      const after = { ...row, ...stage, updatedAt: timestamp(this.parts.clock) }
+      const before = await this.requireDocument(claim)
+      const after = { ...before.row, ...stage, updatedAt: timestamp(this.parts.clock) }
       const outcome = await claim.advance(change, [
-        { op: 'replace', table: tables.documents, row: after, version },
+        { op: 'replace', table: tables.documents, row: after, ...revisionOf(before) },
       ])
       if (outcome.ok) return
     }
@@ -164,6 +164,7 @@ export class IngestJob {
   ): Promise<true | undefined> {
     const { claim, context } = work
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      await this.parts.whenWritable(context)
       const before = await this.requireDocument(claim)
       if (context.isFittedByRuntime && titleOfPayload(before.row.metadata) !== title) return undefined
       const { replaced, nameKey } = await this.findReplaced(work, before)
@@ -181,10 +182,9 @@ export class IngestJob {
       const deletion = documentDeletionWrites(context, replaced)
       const rows = [
         ...deletion.rows,
-        { op: 'replace' as const, table: tables.documents, row, version: before.version },
+        { op: 'replace' as const, table: tables.documents, row, ...revisionOf(before) },
       ]
       const changes = [...deletion.changes, chunkUpsert(context, row, prepared)]
-      await this.parts.whenWritable(context)
       const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, rowWrites =>
         context.store.write(changes, rowWrites),
       )

@@ -64,7 +64,7 @@ export function ownerOf(
 ): RecordOwner {
   const record = entry?.records.get(id)
   const isVisible = !record || matchesFilter(filter, record.payload)
-  return { id, documentId: record?.documentId ?? null, isVisible }
+  return { id, documentId: record?.documentId ?? null, exists: record !== undefined, isVisible }
 }
 
 /** Returns the collection, or `stale` if the owners of its records differ from the given ones. */
@@ -74,6 +74,15 @@ export function checkOwners(
 ): MemoryCollection | WriteFailure {
   const areUnchanged = owners.every(owner => isDeepStrictEqual(ownerOf(entry, owner.id, visibility), owner))
   return areUnchanged ? entry : 'stale'
+}
+
+/** Returns the unchanged collection, or `stale` if one of the records no longer exists. */
+export function checkRecords(
+  entry: MemoryCollection,
+  { records }: Extract<ContentWrite, { op: 'requireRecords' }>,
+): MemoryCollection | WriteFailure {
+  const existing = recordNumbers(entry.records)
+  return records.every(record => existing.has(record)) ? entry : 'stale'
 }
 
 /** Returns a new vector space. */

@@ -31,6 +31,7 @@ import { collectionMissing, requireSearchableSpace, requireVectorDimension } fro
 import type { Visibility } from '../visibility.ts'
 import {
   checkOwners,
+  checkRecords,
   emptySpace,
   filledSpace,
   type MemoryCollection,
@@ -60,7 +61,6 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     write: (changes, rowWrites) => store.write(changes, rowWrites),
     nearest: async (key, query) => store.nearest(key, query),
     read: async (key, records, options) => store.read(key, records, options),
-    count: async (key, visibility) => store.count(key, visibility),
     owners: async (key, ids, visibility) => store.owners(key, ids, visibility),
     lexical: {
       search: async (key, { text, limit, ...constraints }) => store.search(key, text, limit, constraints),
@@ -268,6 +268,8 @@ class MemoryContent {
           : 'absent'
       case 'requireOwners':
         return entry ? checkOwners(entry, change) : 'absent'
+      case 'requireRecords':
+        return entry ? checkRecords(entry, change) : 'absent'
       case 'upsert':
         if (!entry) return 'absent'
         return change.generation === entry.spaces.get(defaultSpace)!.generation
@@ -376,10 +378,6 @@ class MemoryContent {
       const record = visible.get(number)
       return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []
     })
-  }
-
-  count(key: CollectionKey, visibility: Visibility): number {
-    return this.#visibleRecords(key, { visibility }).length
   }
 
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {

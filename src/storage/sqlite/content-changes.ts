@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { languageCode } from '../../base/analysis/languages.ts'
 import { type Clock, systemClock } from '../../base/clock.ts'
 import {
@@ -98,6 +99,8 @@ export class ContentChanges {
         return collection ? this.#deleteRecord(collection, change, defer) : 'absent'
       case 'requireOwners':
         return collection ? this.#requireOwners(collection, change) : 'absent'
+      case 'requireRecords':
+        return collection ? this.#requireRecords(collection, change) : 'absent'
     }
   }
 
@@ -259,9 +262,17 @@ export class ContentChanges {
   ): WriteFailure | undefined {
     const areUnchanged = owners.every(owner => {
       const current = ownerOfRecord(this.#connection, { collection: id, id: owner.id, visibility })
-      return current.documentId === owner.documentId && current.isVisible === owner.isVisible
+      return isDeepStrictEqual(current, owner)
     })
     return areUnchanged ? undefined : 'stale'
+  }
+
+  #requireRecords(
+    { id }: CollectionRow,
+    { records }: ContentOperation<'requireRecords'>,
+  ): WriteFailure | undefined {
+    const find = this.#connection.prepare('SELECT 1 FROM record WHERE record = ? AND collection = ?')
+    return records.every(record => find.get(record, id)) ? undefined : 'stale'
   }
 
   #insert(collection: CollectionRow, record: ContentRecord, defer: DeferStep): StoredBytes {

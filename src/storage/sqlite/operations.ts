@@ -154,11 +154,6 @@ export function createReadOperations(connection: SqliteConnection) {
         options: { vectors: boolean; visibility: Visibility }
       },
     ): RecordView[] => records.read(input.key, input.records, input.options),
-    count: (input: KeyedInput & { visibility: Visibility }): number =>
-      connection.snapshot(() => {
-        const collection = requireCollection(connection, input.key)
-        return allowedRecords.allowed(collection, input)?.size ?? collection.records
-      }),
     owners: (input: KeyedInput & { ids: readonly string[]; visibility: Visibility }): RecordOwner[] =>
       records.owners(input.key, input.ids, input.visibility),
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>

@@ -72,7 +72,7 @@ export class RecordReader {
       return ids.map(id =>
         collection
           ? ownerOfRecord(this.#connection, { collection: collection.id, id, visibility })
-          : { id, documentId: null, isVisible: true },
+          : { id, documentId: null, exists: false, isVisible: true },
       )
     })
   }
@@ -150,7 +150,7 @@ export function ownerOfRecord(
     )
     .get(collection, id)
   const isVisible = !row || !filter || matchesFilter(filter, decodePayload(row))
-  return { id, documentId: row?.documentId ?? null, isVisible }
+  return { id, documentId: row?.documentId ?? null, exists: row !== undefined, isVisible }
 }
 
 /** Returns the index ranges that together contain the records after a position, in the order of the records. */

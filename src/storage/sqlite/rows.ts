@@ -3,6 +3,7 @@ import type {
   AnyTable,
   ColumnValue,
   ListQuery,
+  RowRevision,
   RowTable,
   Stored,
   Write,
@@ -131,9 +132,9 @@ export class SqliteRows {
       case 'insert':
         return this.#insert(write.table, write.row)
       case 'replace':
-        return this.#replace(write.table, write.row, write.version)
+        return this.#replace(write.table, write.row, write)
       case 'delete':
-        return this.#delete(write.table, write.key, write.version)
+        return this.#delete(write.table, write.key, write)
       case 'deleteAll': {
         const where = equalitySql(columnsOf(write.table, write.index).slice(0, write.prefix.length)) || '1'
         this.#connection.prepare(`DELETE FROM ${write.table.name} WHERE ${where}`).run(...write.prefix)
@@ -142,7 +143,7 @@ export class SqliteRows {
       case 'removeFromList':
         return this.#removeFromList(write)
       case 'require':
-        return this.#require(write.table, write.key, write.version)
+        return this.#require(write.table, write.key, write)
       case 'requireNone': {
         const columns = columnsOf(write.table, write.index).slice(0, write.prefix.length)
         return this.#find(write.table, columns, write.prefix) ? { reason: 'present' } : undefined
@@ -159,11 +160,11 @@ export class SqliteRows {
     return undefined
   }
 
-  #replace(table: AnyTable, row: object, version: number | undefined): FailedWrite {
+  #replace(table: AnyTable, row: object, revision: Partial<RowRevision>): FailedWrite {
     const key = valuesOf(row, table.key)
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
-    if (version !== undefined && version !== stored.version) return { reason: 'stale' }
+    if (!hasRevision(stored, revision)) return { reason: 'stale' }
     const duplicate = this.#findDuplicate(table, row, stored.ordinal)
     if (duplicate) return duplicate
     this.#connection
@@ -172,16 +173,16 @@ export class SqliteRows {
     return undefined
   }
 
-  #require(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): FailedWrite {
+  #require(table: AnyTable, key: readonly ColumnValue[], revision: Partial<RowRevision>): FailedWrite {
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
-    return version !== undefined && version !== stored.version ? { reason: 'stale' } : undefined
+    return hasRevision(stored, revision) ? undefined : { reason: 'stale' }
   }
 
-  #delete(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): FailedWrite {
+  #delete(table: AnyTable, key: readonly ColumnValue[], revision: Partial<RowRevision>): FailedWrite {
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
-    if (version !== undefined && version !== stored.version) return { reason: 'stale' }
+    if (!hasRevision(stored, revision)) return { reason: 'stale' }
     this.#connection.prepare(`DELETE FROM ${table.name} WHERE ordinal = ?`).run(stored.ordinal)
     return undefined
   }
@@ -221,8 +222,12 @@ export class SqliteRows {
   #find(table: AnyTable, columns: readonly string[], values: readonly ColumnValue[]) {
     requireLength(columns, values)
     const sql = `SELECT ordinal, version FROM ${table.name} WHERE ${equalitySql(columns) || '1'} LIMIT 1`
-    return this.#connection.prepare<{ ordinal: number; version: number }>(sql).get(...values)
+    return this.#connection.prepare<RowRevision>(sql).get(...values)
   }
+}
+
+function hasRevision(stored: RowRevision, { version, ordinal }: Partial<RowRevision>): boolean {
+  return (version ?? stored.version) === stored.version && (ordinal ?? stored.ordinal) === stored.ordinal
 }
 
 /** Returns the SQL name of a declared index. */

@@ -128,7 +128,6 @@ export function createContentStore(
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),
-    count: (key, visibility) => calls.run(() => reads.run('count', { key, visibility })),
     owners: (key, ids, visibility) => calls.run(() => reads.run('owners', { key, ids, visibility })),
     lexical: {
       search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),

@@ -198,6 +198,7 @@ test('the senders of one workspace can have at most half of the detached turns o
       conversationKey,
       sender,
       imageBytes: 0,
+      isReadableBy: async () => true,
       cancel,
       open: async () => events(cancel.signal),
     })

@@ -30,6 +30,7 @@ test('reads a bounded number of long messages, even if they do not fit into the 
     tokens: 9e15,
     dataTags: new DataTags(),
     replaced: [],
+    check: { seesAll: true, isVisible: async () => true },
   })
   const chars = history.turns
     .flatMap(turn => turn.rows)

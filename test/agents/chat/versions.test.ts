@@ -244,13 +244,14 @@ test('the earliest question that read untrusted text counts, even if a later one
   await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
   const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
   const call = { id: 'call', name: 'fetch', arguments: '{}' }
+  const result = { content: 'text', passages: [], sources: [] }
   const [earlier, later] = [1, 2].map(
     day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
   )
   const question = await earlier!.storeQuestion('one', false)
   await later!.storeQuestion('two', false)
-  await later!.storeResult(call, 'text', [], true)
-  await earlier!.storeResult(call, 'text', [], true)
+  await later!.storeResult(call, result, true)
+  await earlier!.storeResult(call, result, true)
   const stored = await rows.get(tables.conversations, ['w', 'c'])
   expect(stored?.row.untrustedSince).toBe(question.messageTs)
   await close()

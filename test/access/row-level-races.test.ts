@@ -1,0 +1,152 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Write } from '../../src/storage/rows.ts'
+import { startEmbeddingServer } from '../fakes/embedding-server.ts'
+import { codeOf, idsFound, ingest, itemsOf, openRestrictedWorkspace, type Row } from '../harness/rows.ts'
+import type { TestRuntimeOptions } from '../harness/runtime.ts'
+
+interface Interruption {
+  /** Runs once, before the next write for which the condition holds. */
+  run?: (() => Promise<unknown>) | undefined
+}
+
+/** Options of a runtime that is interrupted before a write of content. */
+function beforeContentWrite(interruption: Interruption): TestRuntimeOptions {
+  return {
+    content: store => ({
+      ...store,
+      async write(...unit) {
+        const { run } = interruption
+        interruption.run = undefined
+        await run?.()
+        return store.write(...unit)
+      },
+    }),
+  }
+}
+
+/** Options of a runtime that is interrupted before it replaces a document. */
+function beforeDocumentChange(interruption: Interruption): TestRuntimeOptions {
+  const changesDocument = (write: Write) => write.op === 'replace' && write.table.name === 'documents'
+  return {
+    rows: store => ({
+      ...store,
+      async atomic(writes) {
+        if (writes.some(changesDocument)) {
+          const { run } = interruption
+          interruption.run = undefined
+          await run?.()
+        }
+        return store.atomic(writes)
+      },
+    }),
+  }
+}
+
+describe('turning row-level access off and on again', () => {
+  test('keeps documents and records hidden that were hidden before', async () => {
+    const { wb, workspace, base, as } = await openRestrictedWorkspace()
+    const alice = as('alice')
+    const hidden = await ingest(alice, base, { text: 'A hidden turbine.', visibleTo: null })
+    await alice(`POST ${base}/documents`, { sourceFilename: 'hidden.md', visibleTo: null })
+    const restricted = await ingest(alice, base, { text: 'A restricted turbine.' })
+    await alice(`PATCH ${restricted}`, { visibleTo: null })
+    const queued = await alice(`POST ${base}/ingest?async=true`, { text: 'A late turbine.', visibleTo: null })
+    expect(queued.status).toBe(202)
+    await wb.settle()
+    const record = { id: 'r', text: 'A turbine record.', visibleTo: null }
+    await alice(`POST ${base}/records`, { records: [record] })
+    await wb.send(`PATCH ${workspace}`, { rlacEnabled: false })
+    await ingest(wb.send, base, { text: 'An open turbine.', sourceFilename: 'open.md' })
+    await wb.send(`PATCH ${workspace}`, { rlacEnabled: true })
+    const shown = itemsOf(await alice(`GET ${base}/documents`))
+    expect(shown.map(({ sourceFilename }) => sourceFilename)).toEqual(['open.md'])
+    expect(await idsFound(alice, base, 'turbine')).toHaveLength(1)
+    expect((await as('root')(`GET ${hidden}`)).body.visibleTo).toBeNull()
+    expect(await idsFound(as('root'), base, 'turbine')).toHaveLength(5)
+  })
+
+  test('does not overwrite or restore records that other requests change at the same time', async () => {
+    const interruption: Interruption = {}
+    const { wb, workspace, base, as } = await openRestrictedWorkspace(beforeContentWrite(interruption))
+    await wb.send(`PATCH ${workspace}`, { rlacEnabled: false })
+    const records = ['changed', 'deleted'].map(id => ({ id, text: 'An old turbine record.' }))
+    await wb.send(`POST ${base}/records`, { records })
+    interruption.run = async () => {
+      await wb.send(`POST ${base}/records`, { records: [{ id: 'changed', text: 'A new zeppelin record.' }] })
+      await wb.send(`DELETE ${base}/records/deleted`)
+    }
+    expect((await wb.send(`PATCH ${workspace}`, { rlacEnabled: true })).status).toBe(200)
+    expect(await idsFound(as('alice'), base, 'zeppelin')).toEqual(['changed'])
+    const { body } = await as('alice')(`POST ${base}/search`, { text: 'record' })
+    expect((body as unknown as Row[]).map(hit => (hit.payload as Row).chunkText)).toEqual([
+      'A new zeppelin record.',
+    ])
+  })
+})
+
+test('a change does not overwrite a hidden document that replaced the deleted one under the same ID', async () => {
+  const interruption: Interruption = {}
+  const { base, as } = await openRestrictedWorkspace(beforeDocumentChange(interruption))
+  const documentId = '00000000-0000-4000-8000-000000000001'
+  const create = (principal: string, fields: object) =>
+    as(principal)(`POST ${base}/documents`, { documentId, ...fields })
+  expect((await create('alice', { sourceDocId: 'of alice' })).status).toBe(201)
+  interruption.run = async () => {
+    await as('alice')(`DELETE ${base}/documents/${documentId}`)
+    expect((await create('bob', { sourceDocId: 'of bob' })).status).toBe(201)
+  }
+  const change = await as('alice')(`PATCH ${base}/documents/${documentId}`, { sourceDocId: 'changed' })
+  expect([change.status, codeOf(change)]).toEqual([403, 'policy_denied'])
+  expect((await as('bob')(`GET ${base}/documents/${documentId}`)).body).toMatchObject({
+    sourceDocId: 'of bob',
+    visibleTo: ['bob'],
+  })
+})
+
+describe('a policy that changes while a text is embedded', () => {
+  /** Opens a workspace with an embedding provider. A policy can hide all rows during its next request. */
+  async function openWithProvider() {
+    const provider = await startEmbeddingServer(3)
+    onTestFinished(() => provider.close())
+    const opened = await openRestrictedWorkspace({
+      async prepare(workspace, wb) {
+        const service = {
+          name: 'provider',
+          provider: 'ollama',
+          modelName: 'model',
+          embeddingDimension: 3,
+          endpointBaseUrl: provider.url,
+        }
+        const { body } = await wb.send(`POST ${workspace}/embedding-services`, service)
+        return { embeddingServiceId: body.embeddingServiceId }
+      },
+    })
+    const hideAll = () =>
+      opened.wb.send(`PATCH ${opened.base}`, {
+        policyEnabled: true,
+        policyDsl: "'root' = current_principal_id()",
+      })
+    return { ...opened, hideDuringNextRequest: () => provider.script({ before: hideAll }) }
+  }
+
+  test('protects the documents that an ingest would replace', async () => {
+    const { base, as, hideDuringNextRequest } = await openWithProvider()
+    const named = { text: 'A turbine.', sourceFilename: 'a.md' }
+    const path = await ingest(as('alice'), base, named)
+    const body = { ...named, text: 'Another turbine.', overwriteOnNameConflict: true }
+    hideDuringNextRequest()
+    await as('alice')(`POST ${base}/ingest`, body)
+    expect((await as('root')(`GET ${path}`)).status).toBe(200)
+  })
+
+  test('protects the records that an upsert would replace', async () => {
+    const { base, as, hideDuringNextRequest } = await openWithProvider()
+    const upsert = (text: string) => as('alice')(`POST ${base}/records`, { records: [{ id: 'r', text }] })
+    await upsert('An old record.')
+    hideDuringNextRequest()
+    const reply = await upsert('A new record.')
+    expect([reply.status, codeOf(reply)]).toEqual([403, 'policy_denied'])
+    const { body } = await as('root')(`POST ${base}/search`, { text: 'record' })
+    expect((body as unknown as Row[]).map(hit => (hit.payload as Row).chunkText)).toEqual(['An old record.'])
+  })
+})
