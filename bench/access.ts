@@ -37,6 +37,8 @@ const quietMs = 10_000
 
 /** Percentages of the rows that the principals see, which are named after them. */
 const shares = [1, 10, 100]
+/** One chunk in so many is visible to all measured principals. Questions are about these chunks. */
+const commonStep = 100
 const modes: Readonly<Record<string, object>> = {
   lexical: { lexicalWeight: 1 },
   vector: { hybrid: false },
@@ -97,8 +99,8 @@ async function store(base: string, visibleBases: ReadonlyMap<number, string>): P
   const queries: string[] = []
   for (let first = 0; first < chunkCount; first += recordsPerRequest) {
     const chunks = Array.from({ length: Math.min(recordsPerRequest, chunkCount - first) }, drawChunk)
-    const wanted = Math.ceil((queryCount * recordsPerRequest) / chunkCount)
-    for (const chunk of chunks.slice(0, wanted)) queries.push(drawQuery(chunk).join(' '))
+    for (const [at, chunk] of chunks.entries())
+      if ((first + at) % commonStep === 0) queries.push(drawQuery(chunk).join(' '))
     const records = chunks.map((chunk, at) => recordOf(chunk, first + at))
     await call(operator, 'POST', `${base}/records`, { records })
     for (const [share, visibleBase] of visibleBases) {
@@ -145,9 +147,10 @@ async function compareSearches(
   callers: ReadonlyMap<string, Caller>,
   visibleBaseOf: ReadonlyMap<string, string>,
   queries: readonly string[],
+  searches: Readonly<Record<string, object>> = modes,
 ): Promise<string[][]> {
   const rows: string[][] = []
-  for (const [modeName, mode] of Object.entries(modes)) {
+  for (const [modeName, mode] of Object.entries(searches)) {
     const times = new Map([...callers.keys()].map(name => [name, [] as number[]]))
     const cpu = new Map([...callers.keys()].map(name => [name, 0]))
     for (const [, caller] of callers)
@@ -312,6 +315,10 @@ try {
     'recall',
   ]
   console.log(`\n${table(heads, await compareSearches(base, callers, visibleBaseOf, queries))}`)
+  const unknown = queries.map((text, at) => `${text} zeppelin${wordOf(at)}`)
+  const unknownMode = { 'lexical, with an unknown word': { lexicalWeight: 1 } }
+  const unknownRows = await compareSearches(base, callers, visibleBaseOf, unknown, unknownMode)
+  console.log(`\n${table(heads, unknownRows)}`)
   const afterWrites = await compareAfterWrites(base, callers, queries)
   console.log(`\n${table(['hybrid search after a write, rows visible', 'p50 ms', 'ratio'], afterWrites)}`)
   const manyHeads = [
