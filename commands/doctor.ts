@@ -24,7 +24,7 @@ export default class Doctor extends WbCommand {
     this.useProfile(this.profile)
     const { profile, session, signal, output } = this
     const pendingResults = runChecks({ profile, session, clock: this.io.clock, signal })
-    const results = await this.waitFor('looking', pendingResults)
+    const results = await this.waitFor('running checks', pendingResults)
     const { local } = results.config
     // Runs last: it blocks this process, which would delay the responses that the other checks wait for.
     const store =

@@ -26,9 +26,9 @@ export default class Explain extends WbCommand {
         empty: [],
       })
     if (!isErrorCode(code)) {
-      const close = nearestMatch(code, errorCodes)
+      const suggestion = nearestMatch(code, errorCodes)
       throw new UsageError(`"${code}" is not an error code`, [
-        ...(close ? [`did you mean ${close}?`] : []),
+        ...(suggestion ? [`did you mean ${suggestion}?`] : []),
         'wb explain',
       ])
     }

@@ -31,9 +31,9 @@ export default class Playground extends WbCommand {
         'wb kb search NAME "…"    works without a terminal',
       ])
     const { client, session, signal, output, io } = this
-    const { workspaceId, name } = await this.waitFor('looking', this.workspace())
+    const { workspaceId, name } = await this.waitFor('loading', this.workspace())
     const port = new RuntimePort(client, workspaceId, io.clock)
-    const bases = await this.waitFor('looking', port.knowledgeBases())
+    const bases = await this.waitFor('loading', port.knowledgeBases())
     const base = await pickBase(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
     const { playInTerminal } = await import('../src/tui/playground/play-in-terminal.tsx')

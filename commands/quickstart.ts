@@ -15,8 +15,8 @@ import {
 } from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
-/** Below this terminal width, in cells, the heading has one line per item. */
-const stackedWidthMax = 72
+/** Minimum terminal width for a heading on one line, in cells. */
+const inlineWidthMin = 72
 
 export default class Quickstart extends WbCommand {
   static override summary = 'ingest a folder or sample documents, and search them'
@@ -38,7 +38,7 @@ export default class Quickstart extends WbCommand {
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
     output.note(
-      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < stackedWidthMax ? '\n  ' : ' · ')}\n`,
+      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < inlineWidthMin ? '\n  ' : ' · ')}\n`,
     )
     const options = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const result = await quickstart(options, plan)

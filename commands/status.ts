@@ -23,7 +23,7 @@ export default class Status extends WbCommand {
     const { flags } = await this.parse(Status)
     if (flags.watch && !this.output.interactive)
       throw new UsageError('--watch needs a terminal as standard output', ['wb status'])
-    const view = await this.waitFor('looking', this.readStatus())
+    const view = await this.waitFor('loading', this.readStatus())
     if (flags.watch) return this.watch(view)
     this.output.fields(view.status, statusFields(view))
     for (const line of view.noWorkspace?.next ?? []) this.output.note(`  ${line}`)

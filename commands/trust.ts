@@ -53,7 +53,7 @@ export default class Trust extends WbCommand {
         files: { value: row => row.files.join(' '), format: 'flexible' },
         since: { value: row => row.decidedAt, format: 'time' },
       },
-      empty: ['  no decisions about folders yet', '  wb trust'],
+      empty: ['no decisions about folders yet', '  wb trust'],
     })
   }
 

@@ -43,8 +43,8 @@ export default class Whoami extends WbCommand {
     if (tokens?.refreshToken !== undefined) return []
     const expiresAt = expirationTime(me, undefined)
     if (!this.output.interactive) return expiresAt ? [expiresAt] : []
-    if (expiresAt === null) return ['never ends']
-    return expiresAt === undefined ? [] : [`ends ${formatDue(Date.parse(expiresAt), this.io.clock.now())}`]
+    if (expiresAt === null) return ['never expires']
+    return expiresAt === undefined ? [] : [`expires ${formatDue(Date.parse(expiresAt), this.io.clock.now())}`]
   }
 }
 

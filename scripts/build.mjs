@@ -7,8 +7,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const outDir = join(root, 'dist')
 
 /**
- * Packages that are not bundled: native ones, those that load their own files, and large ones for few
- * commands. The rest is bundled, because reading many small files takes most of the startup time.
+ * Packages that are not bundled: native packages, packages that load their own files, and large packages that few
+ * commands use. All others are bundled, because reading many small files takes most of the startup time.
  */
 const external = [
   'pino',
@@ -25,12 +25,12 @@ const external = [
 ]
 
 /**
- * Replaces a module of a package by an empty one. The build fails if no such module is bundled, because the
- * package has changed.
+ * Returns an esbuild plugin that replaces a module of a package with an empty one. The build fails if no module matches,
+ * which happens after the package has moved the module.
  */
-function without(filter) {
+function omitModule(filter) {
   return {
-    name: 'without',
+    name: 'omit-module',
     setup(build) {
       let isFound = false
       build.onLoad({ filter }, () => {
@@ -53,13 +53,13 @@ const undiciParts = {
   },
 }
 
-const leftOut = [
+const omittedModules = [
   // HTTP/2, which is never negotiated and loads `node:http2`.
-  without(/[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/),
+  omitModule(/[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/),
   // Ink's connection to the React developer tools, which users do not have.
-  without(/[\\/]ink[\\/]build[\\/]devtools\.js$/),
+  omitModule(/[\\/]ink[\\/]build[\\/]devtools\.js$/),
   // Translations of zod's messages, which are half of its size.
-  without(/[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/),
+  omitModule(/[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/),
 ]
 
 /** Globals that bundled CommonJS packages use. */
@@ -69,7 +69,7 @@ const require=$require(import.meta.url),__filename=$path(import.meta.url),__dirn
 /**
  * Returns true in a production install (`npm ci --omit=dev`), which runs `prepare` without the build tools.
  */
-function toolsMissing() {
+function areToolsMissing() {
   return !existsSync(join(root, 'node_modules', 'esbuild'))
 }
 
@@ -105,7 +105,7 @@ function replace(path, contents) {
 }
 
 /** Deletes files of earlier builds. Keeps chunks unless `clean`: a running process may still load them. */
-function sweep(written, clean) {
+function deleteOldFiles(written, clean) {
   const kept = new Set([...written, 'scan.wasm', 'build.json'])
   for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
     const path = relative(outDir, join(entry.parentPath, entry.name))
@@ -143,20 +143,20 @@ async function build({ clean, readable }) {
     external,
     banner: { js: commonJs },
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [wireContract(root), undiciParts, ...leftOut],
+    plugins: [wireContract(root), undiciParts, ...omittedModules],
     logLevel: 'warning',
     write: false,
   })
   for (const file of outputFiles) replace(file.path, file.contents)
   await buildWasm(outDir)
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  sweep(new Set(outputFiles.map(file => relative(outDir, file.path))), clean)
+  deleteOldFiles(new Set(outputFiles.map(file => relative(outDir, file.path))), clean)
   const info = { version, commit: commit(), buildTime: new Date().toISOString() }
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
 
 const isSet = flag => process.argv.includes(flag)
-if (!toolsMissing()) await build({ clean: isSet('--clean'), readable: isSet('--readable') })
+if (!areToolsMissing()) await build({ clean: isSet('--clean'), readable: isSet('--readable') })
 else if (existsSync(join(outDir, 'build.json')))
   console.error('build tools are not installed; dist stays as it is')
 else {

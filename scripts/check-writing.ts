@@ -30,7 +30,7 @@ interface Allowed {
   readonly unchecked: readonly string[]
   /** Allowed words by file, spelled as in the file. */
   readonly words: Readonly<Record<string, readonly string[]>>
-  /** Files whose exports load the functions of the same name of another file. */
+  /** Files that export lazy versions of functions, under the names that these functions have in their own files. */
   readonly bridges: readonly string[]
 }
 

@@ -1,6 +1,7 @@
 /**
  * A setup file of vitest: records the functions of the product that each test file calls, in its process, in worker
- * threads and in child processes. Needs `--isolate`: modules that test files share run in the first of them only.
+ * threads and in child processes. Needs `--isolate`, because a module that several test files share would otherwise run
+ * only in the first of them.
  *
  * Writes JSON files ({@link ExecutedFunctions}) to the folder `WB_FUNCTION_RECORDS`. Threads and processes that end
  * after the test file leave V8 coverage in a subfolder with the name of its record, for {@link takeProcessRecords}.

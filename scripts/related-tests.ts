@@ -8,12 +8,12 @@ import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { globSync } from 'tinyglobby'
 
-/** A test that needs more imports than this to reach a file says little about it. */
+/** Maximum number of imports from a test to a changed file. More distant tests rarely detect a fault in the file. */
 const HOPS_MAX = 3
-/** Tests beyond this number are left out, the farthest first. */
+/** Maximum number of tests for one file. The nearest tests are selected. */
 const TESTS_MAX = 12
 
-/** Tests of everything, such as those of the docs, which a change always affects and which take minutes. */
+/** Returns true for tests that depend on the whole product and take minutes, such as those of the docs. */
 const isSlow = (file: string) => file.startsWith('test/docs/')
 const isTest = (file: string) => file.endsWith('.test.ts')
 

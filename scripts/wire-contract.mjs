@@ -3,13 +3,10 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
-/**
- * Folders of client code. They import types of the API contract, and of each route its method, path and kind
- * of body.
- */
-const clientRooms = ['commands', join('src', 'client'), join('src', 'cli'), join('src', 'tui')]
+/** Folders of client code. It uses the types of the API contract, and the method, path and body kind of each route. */
+const clientFolders = ['commands', join('src', 'client'), join('src', 'cli'), join('src', 'tui')]
 
-/** Modules with zod schemas. Clients do not validate, and loading them takes half as long as `node -e 0`. */
+/** Modules with zod schemas. Clients do not validate, and loading the schemas takes half as long as starting Node.js. */
 const topics =
   /contract\/(operational|setup|auth|workspaces|connect|keys|releases|audit|audit-record|principals|policy|services|services\/\w+|models|knowledge|filters|documents|records|jobs|agents|chat|conversations|mcp|mcp-servers|playground|index)\.ts$/
 
@@ -61,7 +58,7 @@ async function evaluate(root, path) {
  * @param {string} root folder of the package
  */
 export function wireContract(root) {
-  const isClient = importer => clientRooms.some(room => relative(root, importer).startsWith(room + sep))
+  const isClient = importer => clientFolders.some(folder => relative(root, importer).startsWith(folder + sep))
   return {
     name: 'wire-contract',
     setup(context) {

@@ -64,7 +64,7 @@ function testFiles(): string[] {
 /** Returns the ids that a title with a placeholder cites: those of the codes that occur in the file. */
 function codesOf(file: string, code: string): string[] {
   const named = new Set(code.match(/\w+/g))
-  // In this test, only the codes that it does not provoke occur.
+  // This test provokes all codes except those that its text contains.
   return errorCodes.filter(name => named.has(name) !== (file === everyCode)).map(name => `S7.3-${name}`)
 }
 

@@ -172,7 +172,7 @@ export interface DataDirReport {
   readonly path?: string
   /** Schema version of the store (`found`), and the newest one that this version of Workbase supports (`known`). */
   readonly schema?: { readonly found: number; readonly known: number }
-  readonly checks: readonly (StoreCheck & { readonly mend?: string })[]
+  readonly checks: readonly (StoreCheck & { readonly fix?: string })[]
   /** Rows that can be recovered, if the store is damaged. */
   readonly readable?: readonly ReadableTable[]
 }
@@ -191,7 +191,7 @@ export async function checkDataDir(
     check: 'unfinished uploads of a killed process',
     count: staleFiles.length,
     examples: staleFiles.slice(0, 3),
-    mend: 'wb serve',
+    fix: 'wb serve',
   }
   if (config.controlPlane.driver === 'memory') return { checks: [uploads] }
   const location = storeLocation(config, dataDir)

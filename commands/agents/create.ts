@@ -47,7 +47,7 @@ export default class AgentsCreate extends WbCommand {
       systemPrompt: flags.prompt ?? template?.systemPrompt,
       llmServiceId: await resolveLlmServiceId(this.resolveContext, workspaceId, flags.llm),
       knowledgeBaseIds: await resolveKnowledgeBaseIds(this.resolveContext, workspaceId, flags.kb),
-      toolIds: await this.waitFor('looking', resolveToolIds(this.resolveContext, workspaceId, flags.tool)),
+      toolIds: await this.waitFor('loading', resolveToolIds(this.resolveContext, workspaceId, flags.tool)),
       toolRules: await parseToolRules(this.resolveContext, workspaceId, flags.rule),
       ...samplingFields(flags),
     }

@@ -17,7 +17,7 @@ export default class AgentsDelete extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AgentsDelete)
     const { workspaceId, agentId, name } = await this.waitFor(
-      'looking',
+      'loading',
       findAgent(this.resolveContext, args.agent),
     )
     const params = { workspaceId, agentId }

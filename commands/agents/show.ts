@@ -11,9 +11,9 @@ export default class AgentsShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(AgentsShow)
-    const agent = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
+    const agent = await this.waitFor('loading', findAgent(this.resolveContext, args.agent))
     if (this.output.json) return this.output.value(agent)
-    const names = await this.waitFor('looking', lookUpAgentNames(this.client, agent))
+    const names = await this.waitFor('loading', lookUpAgentNames(this.client, agent))
     this.output.fields(agent, agentFields(agent, names))
   }
 }

@@ -45,8 +45,8 @@ export default class AgentsUpdate extends WbCommand {
     const sampling = flags['no-sampling'] ? defaultSampling : samplingFields(flags)
     const samplingValues = Object.values(samplingFields(flags))
     this.requireChange([name, description, prompt, llm, kb, tool, rule, ...clearingFlags, ...samplingValues])
-    const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
-    const tools = await this.waitFor('looking', resolveToolIds(this.resolveContext, workspaceId, tool))
+    const { workspaceId, agentId } = await this.waitFor('loading', findAgent(this.resolveContext, args.agent))
+    const tools = await this.waitFor('loading', resolveToolIds(this.resolveContext, workspaceId, tool))
     const body = {
       name,
       description,

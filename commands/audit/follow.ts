@@ -28,7 +28,7 @@ export default class AuditFollow extends WbCommand {
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 
-  /** First reads the newest record, to check permissions and to start the stream after this record. */
+  /** Reads the newest record, to check permissions, and opens the stream of the records after it. */
   private async openRuntimeStream(action?: AuditAction) {
     const { client, signal } = this
     const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })

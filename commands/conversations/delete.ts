@@ -19,7 +19,7 @@ export default class ConversationsDelete extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ConversationsDelete)
     const request = findConversation(this.resolveContext, args.conversation)
-    const conversation = await this.waitFor('looking', request)
+    const conversation = await this.waitFor('loading', request)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const items = this.client.items(messages.list, { params })

@@ -29,7 +29,7 @@ export default class ConversationsExport extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ConversationsExport)
     const { resolveContext, output } = this
-    const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
+    const conversation = await this.waitFor('loading', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const items = this.client.items(messages.list, { params })
@@ -39,7 +39,7 @@ export default class ConversationsExport extends WbCommand {
     const fullConversation = { ...conversation, attachments: attachedFiles, messages: rows }
     if (output.json) return output.value(fullConversation)
     if (flags.format === 'json') return output.result(plainJson(fullConversation, 2))
-    const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
+    const { name } = await this.waitFor('loading', findAgent(resolveContext, agentId))
     output.result(plain(conversationMarkdown(conversation, name, rows, attachedFiles)).trimEnd())
   }
 }

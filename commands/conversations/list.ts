@@ -48,7 +48,7 @@ export default class ConversationsList extends WbCommand {
       },
       empty: [
         `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,
-        search === undefined ? 'wb agents chat' : 'wb conversations list',
+        search === undefined ? '  wb agents chat' : '  wb conversations list',
       ],
       total,
     })

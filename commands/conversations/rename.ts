@@ -18,7 +18,7 @@ export default class ConversationsRename extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ConversationsRename)
     const conversation = await this.waitFor(
-      'looking',
+      'loading',
       findConversation(this.resolveContext, args.conversation),
     )
     const { workspaceId, agentId, conversationId } = conversation

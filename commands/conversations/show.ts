@@ -30,17 +30,17 @@ export default class ConversationsShow extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ConversationsShow)
     const { resolveContext, output } = this
-    const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
+    const conversation = await this.waitFor('loading', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const items = this.client.items(messages.list, { params })
     const { rows, total } = await this.takeRows(items, flags.limit)
     const query = { limit: limits.attachmentsPerConversation }
     const attachedFiles = (
-      await this.waitFor('looking', this.client.call(attachments.list, { params, query }))
+      await this.waitFor('loading', this.client.call(attachments.list, { params, query }))
     ).items
     if (output.json) return output.value({ ...conversation, attachments: attachedFiles, messages: rows })
-    const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
+    const { name } = await this.waitFor('loading', findAgent(resolveContext, agentId))
     const bases = await lookUpBaseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
     output.fields(conversation, conversationFields(conversation, name, bases, attachedFiles))
     for (const message of rows) this.printMessage(message, name)

@@ -27,7 +27,7 @@ export default class DocumentsChunks extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(DocumentsChunks)
     const { document, passage } = await this.waitFor(
-      'looking',
+      'loading',
       findCitedDocument(this.resolveContext, args.document, flags.kb),
     )
     const chunks = readDocumentChunks(this.client, document)

@@ -29,7 +29,7 @@ export default class DocumentsDelete extends WbCommand {
     const selectedDocuments: Document[] = []
     for (const name of new Set(argv as string[]))
       selectedDocuments.push(
-        await this.waitFor('looking', findDocumentToDelete(this.resolveContext, name, flags.kb)),
+        await this.waitFor('loading', findDocumentToDelete(this.resolveContext, name, flags.kb)),
       )
     if (selectedDocuments.length === 1) await this.deleteOne(selectedDocuments[0]!, flags.yes)
     else await this.deleteAll(selectedDocuments, flags.yes)

@@ -29,13 +29,13 @@ export default class DocumentsShow extends WbCommand {
     const { args, flags } = await this.parse(DocumentsShow)
     const { output, client } = this
     const cited = await this.waitFor(
-      'looking',
+      'loading',
       findCitedDocument(this.resolveContext, args.document, flags.kb),
     )
     const view = await this.waitFor('reading', readDocumentView(client, cited, flags.full))
     const { part, text } = view
     if (output.json) output.value(documentViewJson(view))
-    else if (!part) this.fields(cited)
+    else if (!part) this.printFields(cited)
     else if (text === '')
       output.note(`  ${documentName(cited.document)} has no text (status ${cited.document.status})`)
     else if (output.interactive) {
@@ -44,7 +44,7 @@ export default class DocumentsShow extends WbCommand {
     } else output.result(plain(text.slice(part.start, part.end)))
   }
 
-  private fields({ document, passage }: CitedDocument) {
+  private printFields({ document, passage }: CitedDocument) {
     if (passage)
       this.output.warn('  the chunk of this passage was deleted or cannot be listed; showing its document')
     this.output.fields(document, documentFields(document))

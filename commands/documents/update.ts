@@ -47,7 +47,7 @@ export default class DocumentsUpdate extends WbCommand {
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
     const newValues = parseKeyValues(flags.set ?? [], '--set')
-    const current = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
+    const current = await this.waitFor('loading', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = current
     const fields = Object.entries({ ...current.metadata, ...newValues })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))

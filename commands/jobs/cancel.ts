@@ -16,7 +16,7 @@ export default class JobsCancel extends WbCommand {
 
   async run() {
     const { args } = await this.parse(JobsCancel)
-    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolveContext, args.job))
+    const { workspaceId, jobId } = await this.waitFor('loading', findJob(this.resolveContext, args.job))
     const job = await this.client.call(jobs.cancel, { params: { workspaceId, jobId } })
     if (this.output.json) this.output.value(job)
     else if (job.errorMessage === 'cancelled') this.output.note(`  ✓ cancelled ${jobId}`)

@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { statusTone } from '../../src/cli/fields/status-tone.ts'
 import { formatJobProgress } from '../../src/cli/find/job.ts'
-import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
+import { lookUpJobNames } from '../../src/cli/find/job-names.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsList extends WbCommand {

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
+import { lookUpJobNames } from '../../src/cli/find/job-names.ts'
 
 export default class JobsShow extends WbCommand {
   static override summary = 'show a job'
@@ -9,7 +9,7 @@ export default class JobsShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(JobsShow)
-    const job = await this.waitFor('looking', findJob(this.resolveContext, args.job))
+    const job = await this.waitFor('loading', findJob(this.resolveContext, args.job))
     if (this.output.json) return this.output.value(job)
     const names = await lookUpJobNames(this.client, [job])
     this.output.fields(job, jobFields(job, names.get(job)))

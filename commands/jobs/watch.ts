@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
+import { lookUpJobNames } from '../../src/cli/find/job-names.ts'
 import { watchJob } from '../../src/cli/jobs/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
@@ -12,7 +12,7 @@ export default class JobsWatch extends WbCommand {
   async run() {
     const { args } = await this.parse(JobsWatch)
     const { client, signal, progress } = this
-    const job = await this.waitFor('looking', findJob(this.resolveContext, args.job))
+    const job = await this.waitFor('loading', findJob(this.resolveContext, args.job))
     const last = await watchJob(client, job, signal, ({ status, processed, total }) =>
       progress.step({ label: status, done: processed, total: total ?? 0, unit: 'chunks' }),
     )

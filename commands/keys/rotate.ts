@@ -57,7 +57,7 @@ function describeEnd(
   { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,
   nowMs: number,
 ): string {
-  if (revokedAt !== null) return 'has ended'
+  if (revokedAt !== null) return 'is revoked'
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs
   return hasEnded
     ? `ended ${formatAgo(Date.parse(expiresAt), nowMs)}`

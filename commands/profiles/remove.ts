@@ -26,7 +26,7 @@ export default class ProfilesRemove extends WbCommand {
     const stored = readProfiles(settingsDir)
     requireProfile(stored, args.name)
     if (stored.current === args.name)
-      throw new UsageError(`profile ${args.name} is in use`, [alternativeCommand(stored, flags.yes)])
+      throw new UsageError(`profile ${args.name} is in use`, [removalCommand(stored, flags.yes)])
     const logins = listLogins(settingsDir).filter(({ profile }) => profile === args.name)
     const target = `profile ${args.name} and ${formatCounted(logins.length, 'login')}`
     await this.confirmDeletion(target, args.name, flags.yes)
@@ -39,10 +39,11 @@ export default class ProfilesRemove extends WbCommand {
 }
 
 /**
- * Returns the commands that switch to another profile, which they create if necessary, and then remove the
- * current one.
+ * Returns the command line that switches to another profile, and then removes the current one. If there is no other
+ * profile, the command line first creates one. The profile `default` cannot be replaced by itself, so its login is
+ * removed instead.
  */
-function alternativeCommand({ current, profiles }: StoredProfiles, yes: boolean): string {
+function removalCommand({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)
   if (others.length === 0 && current === defaultProfile) return 'wb logout    removes its login'
   const other = others.includes(defaultProfile) ? defaultProfile : (others.sort()[0] ?? defaultProfile)

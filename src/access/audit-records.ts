@@ -1,17 +1,29 @@
 import type { Clock } from '../base/clock.ts'
 import type { AuditQuery } from '../contract/audit.ts'
-import type { AuditRecord } from '../contract/audit-record.ts'
+import type { AuditAction, AuditRecord } from '../contract/audit-record.ts'
 import type { ServerEvent } from '../contract/route.ts'
+import { grantsScope } from '../contract/scopes.ts'
 import type { Pager, RowPage, RowRange } from '../storage/cursor.ts'
 import type { ColumnValue, FeedPosition, RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { RowFollower } from './row-follower.ts'
+import type { AuthContext } from './subject.ts'
 
 /** Interval at which records of other processes are polled, in milliseconds. */
 const pollMs = 500
 const sliceSize = 100
+/** Actions whose records name documents, jobs or conversations. */
+const rowActions: ReadonlySet<AuditAction> = new Set([
+  'document.delete',
+  'job.claim',
+  'tool.invoke',
+  'tool.decide',
+])
+
+/** Returns true for the records that a caller may see. */
+type AuditFilter = (record: AuditRecord) => record is AuditRecord
 
 /** Reads the audit trail of one workspace, or of all workspaces including deleted ones. */
 export class AuditRecords {
@@ -24,10 +36,19 @@ export class AuditRecords {
    * @throws workspace_not_found
    * @throws invalid_cursor  when the cursor is from another workspace or query
    */
-  async list(workspaceId: string | null, query: AuditQuery): Promise<RowPage<AuditRecord>> {
+  async list(
+    workspaceId: string | null,
+    query: AuditQuery,
+    auth: AuthContext,
+  ): Promise<RowPage<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
+    const isVisible = await this.#filterFor(workspaceId, auth)
     await this.deps.trail.flushed()
-    return this.deps.pager.page(tables.audit, newestFirstRange(workspaceId, query), query)
+    const range = newestFirstRange(workspaceId, query)
+    const { pager } = this.deps
+    return isVisible
+      ? pager.filteredPage(tables.audit, range, query, isVisible)
+      : pager.page(tables.audit, range, query)
   }
 
   /**
@@ -42,9 +63,11 @@ export class AuditRecords {
     workspaceId: string | null,
     { action }: Pick<AuditQuery, 'action'>,
     after: string | null,
+    auth: AuthContext,
   ): Promise<AsyncIterable<ServerEvent>> {
     if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
     await this.deps.trail.flushed()
+    let isVisible = await this.#filterFor(workspaceId, auth)
     const { rows, clock, trail } = this.deps
     const list =
       workspaceId === null
@@ -52,8 +75,11 @@ export class AuditRecords {
         : { index: 'byWorkspace', prefix: [workspaceId] }
     return new RowFollower<AuditRecord>({
       from: await (after === null ? rows.feed.end(tables.audit) : this.positionOf(workspaceId, after)),
-      read: position => rows.feed.read(tables.audit, { ...list, after: position, limit: sliceSize }),
-      select: record => action === undefined || record.action === action,
+      read: async position => {
+        isVisible = await this.#filterFor(workspaceId, auth)
+        return rows.feed.read(tables.audit, { ...list, after: position, limit: sliceSize })
+      },
+      select: record => (action === undefined || record.action === action) && (isVisible?.(record) ?? true),
       toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
       wait(wake) {
         const cancels = [trail.onStored(wake), clock.after(pollMs, wake)]
@@ -62,6 +88,20 @@ export class AuditRecords {
         }
       },
     })
+  }
+
+  /**
+   * Returns the filter for a caller; undefined if it may see all records. With row-level access, records that name
+   * documents, jobs or conversations are visible to their subject and to callers with `manage:access`, because these rows
+   * can be hidden.
+   */
+  async #filterFor(workspaceId: string | null, { subject }: AuthContext): Promise<AuditFilter | undefined> {
+    if (workspaceId === null || (subject && grantsScope(subject.scopes, 'manage:access'))) return undefined
+    const workspace = await this.deps.rows.get(tables.workspaces, [workspaceId])
+    if (workspace && !workspace.row.rlacEnabled) return undefined
+    const isOwn = (record: AuditRecord) =>
+      subject !== null && record.subject?.type === subject.type && record.subject.id === subject.id
+    return (record): record is AuditRecord => !rowActions.has(record.action) || isOwn(record)
   }
 
   private async positionOf(workspaceId: string | null, auditId: string): Promise<FeedPosition> {

@@ -11,14 +11,14 @@ import { requireWorkspace } from './require-workspace.ts'
 
 export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
   return {
-    list: async ({ params: { workspaceId }, query }, { follows }) =>
+    list: async ({ params: { workspaceId }, query }, { follows, auth }) =>
       follows
-        ? { status: 200, events: await records.follow(workspaceId, query, follows.after) }
-        : { status: 200, body: await records.list(workspaceId, query) },
-    listAll: async ({ query }, { follows }) =>
+        ? { status: 200, events: await records.follow(workspaceId, query, follows.after, auth) }
+        : { status: 200, body: await records.list(workspaceId, query, auth) },
+    listAll: async ({ query }, { follows, auth }) =>
       follows
-        ? { status: 200, events: await records.follow(null, query, follows.after) }
-        : { status: 200, body: await records.list(null, query) },
+        ? { status: 200, events: await records.follow(null, query, follows.after, auth) }
+        : { status: 200, body: await records.list(null, query, auth) },
   }
 }
 

@@ -89,12 +89,9 @@ const clipboards: readonly { command: readonly [string, ...string[]]; display?: 
 
 /** Returns the command that copies its stdin to the clipboard, or undefined. */
 export function clipboardCommand(environment: Environment): readonly string[] | undefined {
-  const variables = nonEmpty(environment)
-  const folders = pathFolders(environment)
   return clipboards.find(
     ({ command: [program], display }) =>
-      (display === undefined || variables[display]) &&
-      folders.some(folder => isExecutable(join(folder, program))),
+      (display === undefined || environment[display]) && isOnPath(program, environment),
   )?.command
 }
 

@@ -171,7 +171,7 @@ function parseIgnoredNames(list: string): string[] {
 /**
  * Returns the path of a request with percent-encoded parameters, and with the query fields that are not undefined.
  *
- * @throws invalid_request  a parameter is empty, `.` or `..`, which a URL parser would remove
+ * @throws WbError invalid_request  a parameter is empty, `.` or `..`, which a URL parser would remove
  */
 export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: UntypedRequest): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {

@@ -1,3 +1,4 @@
+import { parseJson } from '../base/parse-json.ts'
 import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
 import type { IncomingResponse } from './fetch.ts'
 import { Unreachable } from './unreachable.ts'
@@ -56,11 +57,7 @@ function parseEnvelope(body: string): ErrorFields | undefined {
 
 /** Returns the fields of a JSON object. Returns an empty object if the string is not a JSON object. */
 function parseObject(body: string): Record<string, unknown> {
-  try {
-    return { ...(JSON.parse(body) as Record<string, unknown> | null) }
-  } catch {
-    return {}
-  }
+  return { ...(parseJson(body) as Record<string, unknown> | null | undefined) }
 }
 
 /** Parses the response to a health probe in rescue mode, which has no error envelope. */

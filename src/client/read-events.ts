@@ -1,3 +1,4 @@
+import { parseJson } from '../base/parse-json.ts'
 import { serverSentEvents } from '../base/server-sent-events.ts'
 import type { ServerEvent } from '../contract/route.ts'
 import { Unreachable, unexpectedResponse } from './unreachable.ts'
@@ -38,9 +39,7 @@ async function* parseEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<Ser
 }
 
 function parseData(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) return value
-  } catch {}
+  const value = parseJson(text)
+  if (typeof value === 'object' && value !== null) return value
   throw unexpectedResponse('the runtime sent an event without a JSON object')
 }

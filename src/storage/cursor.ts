@@ -1,11 +1,14 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
 import { getOrCreateSecret } from './store-secret.ts'
 
-const signatureBytes = 12
+const cipherName = 'aes-256-ctr'
+const signatureBytes = 16
+/** Positions are padded to a multiple of this length, so that the length of a cursor does not reveal a number. */
+const blockBytes = 32
 /**
  * Maximum total length of the rows of a page, in characters of JSON. A page that exceeds it ends early, to limit
  * memory.
@@ -22,11 +25,17 @@ export async function openCursors(rows: RowStore): Promise<Cursors> {
 }
 
 /**
- * Encodes and decodes keyset cursors. A signature ensures that a cursor is valid only for the list that returned it.
+ * Encodes and decodes keyset cursors. A signature ensures that a cursor is valid only for the list that returned it. A
+ * position is encrypted, because the numbers of rows would reveal how many hidden rows are between them. The signature
+ * is the initialization vector of the encryption (RFC 5297 section 1.1), so equal positions have equal cursors.
  */
 export class Cursors {
+  readonly #encryptionKey: Buffer
+
   /** @param key  secret of the store, so that all its processes accept the same cursors */
-  constructor(private readonly key: string) {}
+  constructor(private readonly key: string) {
+    this.#encryptionKey = createHmac('sha256', key).update('cursor encryption').digest()
+  }
 
   /**
    * Returns the cursor of a position in a list.
@@ -35,7 +44,9 @@ export class Cursors {
    * @param position  sort values of the last row of the page
    */
   encode(list: string, position: readonly ColumnValue[]): string {
-    return Buffer.from(JSON.stringify([...position, this.sign(list, position)])).toString('base64url')
+    const signature = this.sign(list, position)
+    const cipher = createCipheriv(cipherName, this.#encryptionKey, signature)
+    return Buffer.concat([signature, cipher.update(padded(JSON.stringify(position)))]).toString('base64url')
   }
 
   /**
@@ -44,35 +55,38 @@ export class Cursors {
    * @throws invalid_cursor  the cursor was not created by `encode` for this list
    */
   decode(list: string, cursor: string): ColumnValue[] {
-    const parts = cursor.length <= limits.cursorChars ? parseCursor(cursor) : undefined
-    const signature = parts?.pop()
-    if (!parts || typeof signature !== 'string' || !equalsInConstantTime(signature, this.sign(list, parts)))
+    const position = cursor.length <= limits.cursorChars ? this.decrypt(cursor) : undefined
+    if (!position || !equalsInConstantTime(this.encode(list, position), cursor))
       throw new WbError('invalid_cursor', 'cursor: is not a cursor of this list')
-    return parts
+    return position
   }
 
-  private sign(list: string, position: readonly ColumnValue[]): string {
+  /** Returns the position of a cursor, which is not verified yet; undefined if the cursor has no position. */
+  private decrypt(cursor: string): ColumnValue[] | undefined {
+    const bytes = Buffer.from(cursor, 'base64url')
+    if (bytes.length < signatureBytes) return undefined
+    const signature = bytes.subarray(0, signatureBytes)
+    const decipher = createDecipheriv(cipherName, this.#encryptionKey, signature)
+    try {
+      // White space after the value is valid JSON.
+      return JSON.parse(decipher.update(bytes.subarray(signatureBytes)).toString('utf8')) as ColumnValue[]
+    } catch {
+      return undefined
+    }
+  }
+
+  private sign(list: string, position: readonly ColumnValue[]): Buffer {
     const mac = createHmac('sha256', this.key)
       .update(JSON.stringify([list, position]))
       .digest()
-    return mac.subarray(0, signatureBytes).toString('base64url')
+    return mac.subarray(0, signatureBytes)
   }
 }
 
-function parseCursor(cursor: string): ColumnValue[] | undefined {
-  try {
-    const bytes = Buffer.from(cursor, 'base64url')
-    // The decoder ignores invalid characters. Without this check, different strings would decode to the same cursor.
-    if (bytes.toString('base64url') !== cursor) return undefined
-    const parts: unknown = JSON.parse(bytes.toString('utf8'))
-    return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isValue(part: unknown): part is ColumnValue {
-  return part === null || typeof part === 'string' || typeof part === 'number'
+/** Returns a text followed by spaces, in whole blocks. */
+function padded(text: string): Buffer {
+  const rest = Buffer.byteLength(text) % blockBytes
+  return Buffer.from(rest === 0 ? text : text + ' '.repeat(blockBytes - rest))
 }
 
 function equalsInConstantTime(left: string, right: string): boolean {

@@ -16,8 +16,59 @@ export class SortedRecords implements RecordSet {
     return this.ascending.length
   }
 
+  get bytes(): number {
+    return this.ascending.byteLength
+  }
+
   has(record: number): boolean {
     return indexOfSorted(this.ascending, record) >= 0
+  }
+
+  [Symbol.iterator](): Iterator<number> {
+    return this.ascending.values()
+  }
+}
+
+/** Record numbers as a bitmap of their positions in a sorted list, which several sets share. */
+export class SelectedRecords implements RecordSet {
+  readonly size: number
+  readonly #all: Float64Array
+  readonly #bitmap: Uint32Array
+  /** Position of the record that was looked up last. */
+  #lastPosition = -1
+
+  /**
+   * @param all     sorted list of distinct numbers; it must not change
+   * @param bitmap  one bit for each number in the list
+   * @param size    number of bits that are set
+   */
+  constructor(all: Float64Array, bitmap: Uint32Array, size: number) {
+    this.#all = all
+    this.#bitmap = bitmap
+    this.size = size
+  }
+
+  /** Bytes without the shared list. */
+  get bytes(): number {
+    return this.#bitmap.byteLength
+  }
+
+  get ascending(): Float64Array {
+    const records = new Float64Array(this.size)
+    let at = 0
+    for (let word = 0; word < this.#bitmap.length; word++)
+      for (let bits = this.#bitmap[word]!; bits !== 0; bits &= bits - 1)
+        records[at++] = this.#all[word * 32 + 31 - Math.clz32(bits & -bits)]!
+    return records
+  }
+
+  /** Takes constant time if the record follows the one of the previous call in the shared list. */
+  has(record: number): boolean {
+    const next = this.#lastPosition + 1
+    const position = this.#all[next] === record ? next : indexOfSorted(this.#all, record)
+    if (position < 0) return false
+    this.#lastPosition = position
+    return ((this.#bitmap[position >>> 5]! >>> (position & 31)) & 1) === 1
   }
 
   [Symbol.iterator](): Iterator<number> {

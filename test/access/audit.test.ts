@@ -11,6 +11,7 @@ import {
 import { RowFollower } from '../../src/access/row-follower.ts'
 import { anonymousContext, verifiedContext } from '../../src/access/subject.ts'
 import type { Log } from '../../src/base/log.ts'
+import type { AuditQuery } from '../../src/contract/audit.ts'
 import { type AuditRecord, auditActions } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
@@ -40,7 +41,12 @@ async function openTrail(before: (rows: RowStore) => RowStore = rows => rows) {
   const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
   const trail = new AuditTrail({ rows, clock, log, replicaId: 'replica' })
   const pager = new Pager(rows, new Cursors('a key'))
-  const records = new AuditRecords({ rows, pager, clock, trail })
+  const allRecords = new AuditRecords({ rows, pager, clock, trail })
+  const records = {
+    list: (workspaceId: string | null, query: AuditQuery) => allRecords.list(workspaceId, query, nobody.auth),
+    follow: (workspaceId: string | null, query: Pick<AuditQuery, 'action'>, after: string | null) =>
+      allRecords.follow(workspaceId, query, after, nobody.auth),
+  }
   onTestFinished(async () => {
     await trail.close()
     await store.close()

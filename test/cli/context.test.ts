@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/base/id.ts'
 import { findContext, joinDocumentText } from '../../src/cli/passages/context.ts'
 import { slicePart, widenToWords } from '../../src/cli/passages/markdown.ts'
-import type { Span } from '../../src/cli/passages/matches.ts'
+import type { TextRange } from '../../src/cli/passages/matches.ts'
 import type { Chunk } from '../../src/contract/documents.ts'
 import { createChunker } from '../../src/knowledge/chunk/index.ts'
 import { documentLines } from '../../src/tui/document/document-lines.ts'
@@ -13,7 +13,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
 }
 
 /** Returns the location of a part in a text. */
-function locationOf(text: string, part: string): Span {
+function locationOf(text: string, part: string): TextRange {
   const start = text.indexOf(part)
   return { start, end: start + part.length }
 }
@@ -157,7 +157,7 @@ describe('a Markdown excerpt', () => {
 describe('a document in a terminal', () => {
   const text = '# Title\n\nBefore.\n\nThe passage.\n\nAfter \x1b[2Jit.\n'
   const look = { columns: 40, isMarkdown: true, dimsContext: true }
-  const lines = (passage: Span | undefined, isMarkdown = true) =>
+  const lines = (passage: TextRange | undefined, isMarkdown = true) =>
     documentLines(text, { start: 0, end: text.length }, passage, { ...look, isMarkdown })
 
   test('has a bar next to the passage and a dimmed context', () => {

@@ -309,4 +309,12 @@ describe('documents', () => {
       metadata: { title: 'Notes' },
     })
   })
+
+  test('reports empty text from stdin as failed', async () => {
+    const { sources, failed, skipped } = await read(['-'], {
+      stdin: { name: 'a.md', stream: Readable.from([]) },
+    })
+    expect([sources, skipped]).toEqual([[], []])
+    expect(failed).toEqual([{ path: 'a.md', code: 'empty_file', message: 'it contains no text' }])
+  })
 })

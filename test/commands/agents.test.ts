@@ -174,7 +174,7 @@ describe('wb conversations', () => {
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  no conversations in workspace ${sandbox.workspace}\n  wb agents chat\n`,
+      stderr: `  no conversations in workspace ${sandbox.workspace}\n    wb agents chat\n`,
     })
     const conversation = await startBobbyConversation(sandbox, 'Refund window')
     const { conversationId } = conversation

@@ -168,7 +168,7 @@ test('prints setup instructions instead of the script in a terminal', async () =
   expect([status, stripSequences(text)]).toEqual([
     0,
     [
-      '  bash uses a script that wb autocomplete bash writes to a pipe or file. To load it:',
+      '  In a pipe, wb autocomplete bash prints the completion script. To load it:',
       '  source <(wb autocomplete bash)',
       '      in this shell',
       "  echo 'source <(wb autocomplete bash)' >>~/.bashrc",

@@ -18,7 +18,7 @@ interface Line {
   name: string
   state: string
   detail: string
-  mend: string
+  fix: string
 }
 
 /** Splits tab-separated output into its lines. */
@@ -27,7 +27,7 @@ function lines({ stdout }: CommandResult): Line[] {
     .replace(/\n$/, '')
     .split('\n')
     .map(text => text.split('\t'))
-    .map(([name, state, detail, mend]) => ({ name: name!, state: state!, detail: detail!, mend: mend! }))
+    .map(([name, state, detail, fix]) => ({ name: name!, state: state!, detail: detail!, fix: fix! }))
 }
 
 function line(ended: CommandResult, name: string): Line | undefined {
@@ -123,7 +123,7 @@ test('reports no problems and creates no files on a fresh machine', async () => 
         name: 'auth',
         state: 'skipped',
         detail: 'no credential; no server is running to check it',
-        mend: 'wb whoami',
+        fix: 'wb whoami',
       },
     ]),
   })
@@ -143,7 +143,7 @@ test('reports an invalid configuration as a failure', async () => {
   expect(problemsIn(ended)).toEqual({ config: 'failed' })
   expect(line(ended, 'config')).toMatchObject({
     detail: expect.stringMatching(/^runtime\.prot: /),
-    mend: 'wb config validate',
+    fix: 'wb config validate',
   })
   expect(json.status).toBe(1)
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
@@ -183,7 +183,7 @@ describe('the build of a running server', () => {
       name: 'version',
       state: 'warning',
       detail: `wb ${version} is commit ${commit}, but the server runs ${'0'.repeat(40)}`,
-      mend: `kill ${pid}; wb serve`,
+      fix: `kill ${pid}; wb serve`,
     })
   })
 })
@@ -210,7 +210,7 @@ test('checks the store while a server runs, and prints a line for each finding',
   )
   expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
   expect(line(sound, 'auth')?.detail).toBe('no credential is needed')
-  expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', mend: 'unset WB_API_KEY' })
+  expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', fix: 'unset WB_API_KEY' })
   expect(line(sound, 'store')?.detail).toMatch(/workbase\.db, schema \d+; \d\d checks$/)
   expect(lines(sound).map(({ name }) => name)).toEqual(
     expect.arrayContaining(['version', 'clock', 'chat', 'embedding']),
@@ -232,19 +232,19 @@ test('checks the store while a server runs, and prints a line for each finding',
       name: 'store',
       state: 'failed',
       detail: `1 documents whose workspaceId no longer exists: ${key}`,
-      mend: goBack,
+      fix: goBack,
     },
     {
       name: 'store',
       state: 'failed',
       detail: `1 documents whose knowledgeBaseId no longer exists: ${key}`,
-      mend: goBack,
+      fix: goBack,
     },
     {
       name: 'store',
       state: 'failed',
       detail: `1 unfinished uploads of a killed process: ${join(dataDir, 'uploads', '999999999-ab')}`,
-      mend: 'wb serve',
+      fix: 'wb serve',
     },
   ])
   expect(found.stderr).toContain('3 problems found')
@@ -268,7 +268,7 @@ test('a server in rescue mode is a failure, also at its readiness endpoint', asy
   expect(line(ended, 'runtime')).toMatchObject({
     state: 'failed',
     detail: expect.stringMatching(/rescue mode \(control_plane_\w+\); fix the cause first$/),
-    mend: 'wb api POST /setup/restart',
+    fix: 'wb api POST /setup/restart',
   })
   expect(line(ended, 'auth')?.state).toBe('skipped')
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, server: { ready: false } })
@@ -301,22 +301,22 @@ describe('file permissions', () => {
         name: 'data',
         state: 'warning',
         detail: `${dataDir} is readable by other users (755)`,
-        mend: `chmod 700 ${dataDir}`,
+        fix: `chmod 700 ${dataDir}`,
       },
       {
         name: 'secrets',
         state: 'failed',
         detail: `${join(dataDir, '.env')} is open to other users`,
-        mend: `chmod 600 ${join(dataDir, '.env')}`,
+        fix: `chmod 600 ${join(dataDir, '.env')}`,
       },
-      expect.objectContaining({ mend: `chmod -R go= ${join(dataDir, 'secrets')}` }),
-      expect.objectContaining({ mend: `chmod 600 ${join(credentials, 'a.json')}` }),
+      expect.objectContaining({ fix: `chmod -R go= ${join(dataDir, 'secrets')}` }),
+      expect.objectContaining({ fix: `chmod 600 ${join(credentials, 'a.json')}` }),
     ])
-    expect(line(written!, 'data')).toMatchObject({ state: 'failed', mend: `chmod 700 ${shared}` })
-    expect(line(none!, 'data')).toMatchObject({ state: 'failed', mend: `mv "${file}" "${file}.old"` })
-    expect(line(nowhere!, 'data')).toMatchObject({ state: 'failed', mend: 'wb doctor --data-dir DIR' })
-    for (const { mend } of lines(open).filter(one => one.mend.startsWith('chmod')))
-      execFileSync('sh', ['-c', mend])
+    expect(line(written!, 'data')).toMatchObject({ state: 'failed', fix: `chmod 700 ${shared}` })
+    expect(line(none!, 'data')).toMatchObject({ state: 'failed', fix: `mv "${file}" "${file}.old"` })
+    expect(line(nowhere!, 'data')).toMatchObject({ state: 'failed', fix: 'wb doctor --data-dir DIR' })
+    for (const { fix } of lines(open).filter(one => one.fix.startsWith('chmod')))
+      execFileSync('sh', ['-c', fix])
     const mended = await wb(['doctor'])
     expect(mended).toMatchObject({ status: 0, stderr: expect.stringContaining('no problems') })
   })
@@ -344,21 +344,21 @@ test('reports a port in use, the selected keychain, and providers that do not re
   expect(problemsIn(usual)).toMatchObject({ identity: 'failed', keychain: 'warning' })
   expect(line(chosen, 'port')).toMatchObject({
     detail: expect.stringMatching(new RegExp(`^${port} is in use by .+ \\(pid ${process.pid}\\)$`)),
-    mend: 'wb serve --port 0',
+    fix: 'wb serve --port 0',
   })
   expect(line(chosen, 'keychain')).toMatchObject({
     detail: expect.stringMatching(/^keytar: /),
-    mend: 'wb login --insecure-storage',
+    fix: 'wb login --insecure-storage',
   })
   expect(line(chosen, 'chat')).toMatchObject({
     detail: expect.stringMatching(/^the chat provider could not be reached: .*refused\. Start the model/),
-    mend: 'wb config show',
+    fix: 'wb config show',
   })
   expect(line(chosen, 'identity')).toMatchObject({
     detail: 'http://127.0.0.1:9 does not respond',
-    mend: 'curl -v http://127.0.0.1:9/.well-known/openid-configuration',
+    fix: 'curl -v http://127.0.0.1:9/.well-known/openid-configuration',
   })
-  expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|300|301) s behind/)
+  expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|3\d\d) s behind/)
 })
 
 describe('a runtime with another clock or version', () => {
@@ -367,8 +367,8 @@ describe('a runtime with another clock or version', () => {
     const { url } = await startOtherRuntime({ aheadMs: 300_000 })
     const ended = await wb(['doctor', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
     expect(problemsIn(ended)).toEqual({ clock: 'failed', version: 'warning' })
-    expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|300|301) s behind the runtime;/)
-    expect(line(ended, 'version')?.mend).toBe('npm install --global workbase@9.9.9')
+    expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|3\d\d) s behind the runtime;/)
+    expect(line(ended, 'version')?.fix).toBe('npm install --global workbase@9.9.9')
     expect(line(ended, 'auth')?.detail).toBe('an API key in WB_API_KEY; you are ci')
     expect(ended.status).toBe(1)
   })
@@ -379,7 +379,7 @@ describe('a runtime with another clock or version', () => {
     const ended = await wb(['doctor', '--url', url])
     expect(problemsIn(ended)).toEqual({ clock: 'warning', version: 'warning' })
     expect(line(ended, 'clock')?.detail).toMatch(/ahead of the runtime/)
-    expect(line(ended, 'version')?.mend).toBe('')
+    expect(line(ended, 'version')?.fix).toBe('')
     expect(ended.status).toBe(0)
   })
 
@@ -413,12 +413,12 @@ describe('credentials', () => {
     expect(line(stranger!, 'auth')).toMatchObject({
       state: 'failed',
       detail: expect.stringContaining('does not accept the key aaaaaaaaaaaa in WB_API_KEY'),
-      mend: maker,
+      fix: maker,
     })
     expect(line(nobody!, 'auth')).toMatchObject({
       state: 'failed',
       detail: 'no credential, but the runtime requires one',
-      mend: maker,
+      fix: maker,
     })
     expect(line(nobody!, 'chat')).toMatchObject({
       state: 'skipped',
@@ -443,7 +443,7 @@ test('reports a missing login once, and an unreadable keychain on the keychain l
   expect(problemsIn(ended)).toEqual({ auth: 'failed' })
   expect(line(ended, 'auth')).toMatchObject({
     detail: 'the keychain no longer contains this login',
-    mend: `wb login ${url}`,
+    fix: `wb login ${url}`,
   })
   for (const name of ['chat', 'embedding'])
     expect(line(ended, name)).toMatchObject({ state: 'skipped', detail: 'needs a login; see auth' })
@@ -458,12 +458,12 @@ describe('an unreachable runtime', () => {
       wb(['doctor', '--url', silent.url]),
     ])
     expect(problemsIn(unreachable)).toEqual({ runtime: 'failed' })
-    expect(line(unreachable, 'runtime')?.mend).toBe('wb serve --port 9')
+    expect(line(unreachable, 'runtime')?.fix).toBe('wb serve --port 9')
     expect(line(unreachable, 'auth')?.state).toBe('skipped')
     expect(problemsIn(late)).toEqual({ runtime: 'failed' })
     expect(line(late, 'runtime')).toMatchObject({
       detail: `${silent.url} does not respond in time`,
-      mend: 'wb doctor --url URL',
+      fix: 'wb doctor --url URL',
     })
   })
 

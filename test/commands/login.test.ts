@@ -143,7 +143,7 @@ describe('wb login with a key', () => {
     )
     expect((await sandbox.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
     const person = stripSequences((await runInFakeTerminal(sandbox, ['whoami'])).text)
-    expect(person).toBe(`API key laptop  role editor  never ends  ${url}\n`)
+    expect(person).toBe(`API key laptop  role editor  never expires  ${url}\n`)
     const [entry] = settingsFiles(sandbox).filter(name => name.startsWith('credentials/'))
     const folder = join(sandbox.env.XDG_CONFIG_HOME!, 'workbase')
     expect(statSync(join(folder, entry!)).mode & 0o777).toBe(0o600)
@@ -156,7 +156,7 @@ describe('wb login with a key', () => {
     const end = '2999-01-01T00:00:00.000Z'
     const login = await sandbox.wb(['login', url, '--with-token'], { input: endingKey })
     expect([login.status, login.stderr]).toEqual([0, expect.stringMatching(/\n +ends +2999-01-01\n/)])
-    expect((await runInFakeTerminal(sandbox, ['whoami'])).text).toContain('ends 2999-01-01')
+    expect((await runInFakeTerminal(sandbox, ['whoami'])).text).toContain('expires 2999-01-01')
     expect((await sandbox.wb(['whoami'])).stdout).toBe(`ci\tAPI key\tviewer\t${end}\t${url}\n`)
     expect(JSON.parse((await sandbox.wb(['whoami', '--json'])).stdout)).toMatchObject({ keyExpiresAt: end })
     expect((await sandbox.wb(['auth', 'status'])).stdout).toContain(`\nends\t${end}\n`)

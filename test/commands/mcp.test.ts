@@ -148,12 +148,12 @@ test('lists show pending reviews; review prints them and ends with 1 in a pipe, 
     ].join('\n'),
   )
   await added(sandbox, 'gone', unreachableUrl)
-  const stderr = '  1 tool of tools waits for review:\n    wb mcp servers review tools\n'
+  const stderr = '  1 tool of tools needs review:\n    wb mcp servers review tools\n'
   expect(await wb(servers('list'))).toMatchObject({ status: 0, stderr })
   expect(await wb(['agents', 'tools'])).toMatchObject({ status: 0, stderr })
   expect(await wb(servers('test', 'tools'))).toEqual({ status: 0, stdout: 'add\tyes\nlook\tno\n', stderr })
   expect(await stdoutOf(wb(servers('show', 'tools')))).toContain(
-    'review\t1 tool waits: wb mcp servers review tools\n',
+    'review\t1 tool not reviewed: wb mcp servers review tools\n',
   )
   for (const words of [servers('list'), servers('show', 'tools'), ['agents', 'tools']])
     expect(await wb([...words, '--json'])).toMatchObject({ status: 0, stderr: '' })

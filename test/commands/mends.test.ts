@@ -115,7 +115,7 @@ test('if the server of a profile has stopped, the error suggests commands that w
   expect([named.status, named.stderr]).toEqual([
     6,
     expect.stringContaining(
-      "\n    use --local instead of --profile default for this machine's data directory",
+      '\n    use --local instead of --profile default to use the data directory of this machine',
     ),
   ])
   expect(await runSuggestedLine(sandbox, onward)).toBe(0)

@@ -78,7 +78,7 @@ describe('an untrusted folder in CI [security rule 6]', () => {
       name: 'folder',
       state: 'warning',
       detail: `${join(cwd, 'workbase.yaml')}: not trusted, so not used`,
-      mend: 'wb trust',
+      fix: 'wb trust',
     })
   })
 

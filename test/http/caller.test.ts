@@ -110,6 +110,22 @@ describe('the audit record of a request', () => {
     expect(audited).toEqual([{ ...record(), workspaceId: keyId }])
   })
 
+  test('of a change is written only if a watched field changes, and the handler must pass the change', async () => {
+    const rename = async (app: ReturnType<typeof createTestApp>, name: string) =>
+      app.send('PATCH /api/v1/notes/name', {
+        body: JSON.stringify({ name }),
+        headers: { 'content-type': 'application/json' },
+      })
+    const recording = createTestApp()
+    expect((await rename(recording, 'x')).status).toBe(200)
+    expect(recording.audited).toEqual([])
+    expect((await rename(recording, 'y')).status).toBe(200)
+    expect(recording.audited).toMatchObject([{ details: { reason: 'changed name' } }])
+    const silent = createTestApp({ notes: { rename: () => ({ status: 200, body: {} }) } })
+    expect((await rename(silent, 'y')).status).toBe(500)
+    expect(String(silent.logged.at(-1)!.facts.error)).toContain('did not call recordChange')
+  })
+
   test('is not written for a failed request, even if the handler stored one', async () => {
     for (const keeps of [false, true]) {
       const revoke = (_input: unknown, caller: Caller) => {

@@ -121,6 +121,21 @@ const notes = {
     replies: { 200: z.object({ name: z.string() }) },
     errors: [],
   }),
+  rename: route({
+    method: 'PATCH',
+    path: '/api/v1/notes/name',
+    summary: 'Rename a note',
+    access: anyCaller,
+    body: {
+      kind: 'json',
+      schema: z.strictObject({ name: z.string() }),
+      mode: 'strict',
+      limitBytes: limits.jsonBodyBytes,
+    },
+    replies: { 200: z.object({}) },
+    errors: [],
+    audit: { action: 'workspace.update', fields: ['name'] },
+  }),
   page: route({
     method: 'GET',
     path: '/page',
@@ -148,6 +163,10 @@ export const noteHandlers: NoteHandlers = {
   },
   revoke: () => ({ status: 204, body: undefined }),
   renew: ({ body }) => ({ status: 200, body }),
+  rename: ({ body }, caller) => {
+    caller.recordChange({ name: 'x' }, body, {})
+    return { status: 200, body: {} }
+  },
   page: () => ({ status: 200, body: '<p>' }),
 }
 

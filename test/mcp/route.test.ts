@@ -7,6 +7,25 @@ import { acceptHeaders, call, setUpMcp, unknownId } from './mcp-setup.ts'
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
 
+/** A message that opens a stream of events in the protocol revision of 2026, and its headers. */
+const subscribe = {
+  jsonrpc: '2.0',
+  id: 2,
+  method: 'subscriptions/listen',
+  params: {
+    notifications: { toolsListChanged: true },
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+}
+const subscribeHeaders = {
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'subscriptions/listen',
+}
+
 /** Returns the JSON-RPC messages of a response. */
 function messagesIn(text: string): Record<string, unknown>[] {
   return [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!))
@@ -110,16 +129,26 @@ describe('the MCP route', () => {
 })
 
 describe('event stream of the MCP route', () => {
-  test('counts towards the limit of streams, and ends when the runtime drains', async () => {
+  test('counts towards the limit of streams like a subscription, and ends when the runtime drains', async () => {
     const wb = await setUpMcp({ config: { runtime: { streamsPerCaller: 4 } } })
-    const headers = { authorization: `Bearer ${await wb.mint(['read'])}`, accept: 'text/event-stream' }
+    const authorization = `Bearer ${await wb.mint(['read'])}`
+    const headers = { authorization, accept: 'text/event-stream' }
     const url = new URL(wb.path, wb.url)
     const gone = new AbortController()
-    const streams = await Promise.all(
-      Array.from({ length: 4 }, () => fetch(url, { headers, signal: gone.signal })),
-    )
-    expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]))
+    const { signal } = gone
+    const post = async (body: object, more = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { ...acceptHeaders, authorization, 'content-type': 'application/json', ...more },
+        body: JSON.stringify(body),
+        signal,
+      })
+    const subscription = await post(subscribe, subscribeHeaders)
+    const streams = await Promise.all(Array.from({ length: 3 }, () => fetch(url, { headers, signal })))
+    expect([subscription, ...streams].map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect((await fetch(url, { headers })).status).toBe(429)
+    const answer = await post(list)
+    expect(messagesIn(await answer.text())).toMatchObject([{ id: 1, result: { tools: expect.any(Array) } }])
     gone.abort()
     await waitUntil(() => wb.runtime.app.inFlight === 0)
     const last = await fetch(url, { headers })

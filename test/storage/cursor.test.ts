@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
 import { Cursors, openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import type { ColumnValue, RowStore } from '../../src/storage/rows.ts'
+import type { RowStore } from '../../src/storage/rows.ts'
 import { type DocumentRow, tables } from '../../src/storage/tables.ts'
 
 const cursors = new Cursors('a key of a store')
@@ -37,6 +37,13 @@ describe('a cursor', () => {
     )
   })
 
+  test('reveals neither its position nor the number of digits of a row', () => {
+    const lengths = [1, 17, 2 ** 40].map(row => cursors.encode('list', [row]).length)
+    expect(new Set(lengths).size).toBe(1)
+    const bytes = Buffer.from(cursors.encode('list', ['alice', 123_456]), 'base64url').toString('latin1')
+    expect(bytes).not.toMatch(/alice|123456/)
+  })
+
   test('S7.3-invalid_cursor: is rejected if one character differs', () => {
     const cursor = cursors.encode('list', ['2026-01-01T00:00:00.000Z', 17])
     for (let at = 0; at < cursor.length; at++)
@@ -51,13 +58,9 @@ describe('a cursor', () => {
   test.each([
     ['nothing', ''],
     ['no JSON', Buffer.from('nothing').toString('base64url')],
-    ['no list', encoded({ at: 1 })],
-    ['an empty list', encoded([])],
-    ['no seal', encoded([1, 2])],
-    ['a seal that is no text', encoded([1, null])],
-    ['a seal of another length', encoded([1, 'short'])],
-    ['a wrong seal', encoded([1, 'A'.repeat(16)])],
-    ['what is no value', encoded([true, { a: 1 }, 'A'.repeat(16)])],
+    ['no signature', encoded([1, 2])],
+    ['only a signature', Buffer.alloc(16).toString('base64url')],
+    ['a wrong signature', Buffer.alloc(48).toString('base64url')],
     ['padding', `${cursors.encode('list', [1])}=`],
     ['white space', `${cursors.encode('list', [1])}\n`],
     ['more than there can be', cursors.encode('list', ['x'.repeat(limits.cursorChars)])],
@@ -202,9 +205,10 @@ describe('pages', () => {
   })
 
   test('contain only the position of a visible row', async () => {
-    const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
-    const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })
-    const held = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString()) as ColumnValue[]
-    expect(held).toEqual(['a shown one', 1, expect.stringMatching(/^[\w-]{16}$/)])
+    const cursorBefore = async (next: string) => {
+      const pager = new Pager(await documents(['a shown one', next]), cursors)
+      return (await pager.page(tables.documents, list, { limit: 1 })).nextCursor
+    }
+    expect(await cursorBefore('hidden')).toBe(await cursorBefore('other'))
   })
 })

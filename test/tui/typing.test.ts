@@ -36,7 +36,7 @@ describe('keys', () => {
     ['\x7f', 'backspace'],
     ['\x1b\x7f', 'deleteWord'],
     ['\x03', 'cancel'],
-    ['\x04', 'end-of-input'],
+    ['\x04', 'endOfInput'],
     ['\x12', 'search'],
     ['\x1b', 'escape'],
   ])('%j is %s', (sent, type) => {

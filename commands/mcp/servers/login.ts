@@ -30,7 +30,7 @@ export default class McpServersLogin extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(McpServersLogin)
-    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const server = await this.waitFor('loading', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const loginCommand = `wb mcp servers login ${shellWord(plainLine(label))}`

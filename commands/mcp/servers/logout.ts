@@ -11,7 +11,7 @@ export default class McpServersLogout extends WbCommand {
 
   async run() {
     const { args } = await this.parse(McpServersLogout)
-    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const server = await this.waitFor('loading', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     await this.client.call(mcpServers.endSignIn, { params: { workspaceId, mcpServerId } })
     this.output.reportDeleted(mcpServerId, `signed out of ${plainLine(label)}`)

@@ -14,7 +14,7 @@ export default class McpServersRemove extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(McpServersRemove)
     const { workspaceId, mcpServerId, label, url } = await this.waitFor(
-      'looking',
+      'loading',
       findMcpServer(this.resolveContext, args.server),
     )
     const target = `MCP server ${label} at ${url}`

@@ -18,7 +18,7 @@ export default class McpServersReview extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(McpServersReview)
-    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const server = await this.waitFor('loading', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const toolsRequest = this.client.call(mcpServers.tools, { params })

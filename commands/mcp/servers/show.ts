@@ -13,7 +13,7 @@ export default class McpServersShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(McpServersShow)
-    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const server = await this.waitFor('loading', findMcpServer(this.resolveContext, args.server))
     const reviewsRequest = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
     const [pendingReview] = await this.waitFor(
       `connecting to ${server.label}`,

@@ -13,7 +13,7 @@ export default class McpServersTest extends WbCommand {
 
   async run() {
     const { args } = await this.parse(McpServersTest)
-    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const server = await this.waitFor('loading', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const testRequest = this.client.call(mcpServers.testConnection, { params })

@@ -44,7 +44,7 @@ export default class McpServersUpdate extends WbCommand {
     }
     this.requireChange(body)
     const { workspaceId, mcpServerId } = await this.waitFor(
-      'looking',
+      'loading',
       findMcpServer(this.resolveContext, args.server),
     )
     const changed = await this.client.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })

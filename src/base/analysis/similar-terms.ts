@@ -24,10 +24,12 @@ export interface TermFrequency {
   readonly count: number
 }
 
-/** Sorted terms of a posting store. Only terms that the caller may see have a count above 0. */
+/** Sorted terms of a posting store. */
 export interface TermList {
   /** Returns terms from `first` on, in order of code points (which is that of UTF-8 bytes), at most `limit`. */
-  from(first: string, limit: number): readonly TermFrequency[]
+  from(first: string, limit: number): readonly string[]
+  /** Returns the number of texts that contain a term, and that the caller may see. Takes longer than `from`. */
+  count(term: string): number
 }
 
 /** A term that is similar to a word. */
@@ -47,12 +49,13 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
   if (letters.length < oneChangeMin || !/^[\p{L}\p{M}]+$/u.test(word)) return []
   const changesMax = letters.length >= twoChangesMin ? 2 : 1
   const found = new Map<string, SimilarTerm>()
-  const add = (one: SimilarTerm) => {
-    if ([...one.term].length < termLettersMin || isStopword(tokenizer, one.term)) return
-    const known = found.get(one.term)
-    if (one.count > 0 && (!known || known.distance > one.distance)) found.set(one.term, one)
+  const add = (term: string, distance: number) => {
+    if ([...term].length < termLettersMin || isStopword(tokenizer, term)) return
+    const known = found.get(term)
+    const count = known?.count ?? list.count(term)
+    if (count > 0 && (!known || known.distance > distance)) found.set(term, { term, count, distance })
   }
-  for (const one of findTerms(list, changedEndings(tokenizer, word))) add({ ...one, distance: 1 })
+  for (const term of findTerms(list, changedEndings(tokenizer, word))) add(term, 1)
   const budget = { compared: comparedMax, pages: pagesMax }
   for (const term of tokenizer.wordTerms(word)) {
     const [initial] = term
@@ -78,17 +81,19 @@ function isStopword(tokenizer: Tokenizer, term: string): boolean {
 
 /** Returns a list of terms in memory. */
 export function termList(terms: Iterable<TermFrequency>): TermList {
-  const sorted = [...terms].sort((a, b) => compareCodePoints(a.term, b.term))
+  const counts = new Map(Array.from(terms, ({ term, count }) => [term, count]))
+  const sorted = [...counts.keys()].sort(compareCodePoints)
   return {
     from(first, limit) {
       let [low, high] = [0, sorted.length]
       while (low < high) {
         const middle = (low + high) >>> 1
-        if (compareCodePoints(sorted[middle]!.term, first) < 0) low = middle + 1
+        if (compareCodePoints(sorted[middle]!, first) < 0) low = middle + 1
         else high = middle
       }
       return sorted.slice(low, low + limit)
     },
+    count: term => counts.get(term) ?? 0,
   }
 }
 
@@ -126,17 +131,16 @@ function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
 }
 
 /** Yields the given terms that a list contains. Terms with a common prefix are often on one page. */
-function* findTerms(list: TermList, terms: Iterable<string>): Generator<TermFrequency, void, undefined> {
-  let page = new Map<string, TermFrequency>()
+function* findTerms(list: TermList, terms: Iterable<string>): Generator<string, void, undefined> {
+  let page: ReadonlySet<string> = new Set()
   let last: string | undefined
   for (const term of [...terms].sort(compareCodePoints)) {
     if (last === undefined || compareCodePoints(last, term) < 0) {
       const read = list.from(term, pageSize)
-      page = new Map(read.map(one => [one.term, one]))
-      last = read.at(-1)?.term
+      page = new Set(read)
+      last = read.at(-1)
     }
-    const found = page.get(term)
-    if (found) yield found
+    if (page.has(term)) yield term
   }
 }
 
@@ -151,7 +155,7 @@ function collect(
   start: string,
   end: string | undefined,
   budget: { compared: number; pages: number },
-  report: (found: SimilarTerm) => void,
+  report: (term: string, distance: number) => void,
 ): void {
   const target = [...word]
   const rows: Int32Array[] = [Int32Array.from({ length: target.length + 1 }, (_, at) => at)]
@@ -160,8 +164,8 @@ function collect(
   let farPrefix = ''
   let first: string | undefined = start
   while (first !== undefined && budget.pages-- > 0) {
-    const page: readonly TermFrequency[] = list.from(first, pageSize)
-    for (const { term, count } of page) {
+    const page: readonly string[] = list.from(first, pageSize)
+    for (const term of page) {
       if (end !== undefined && compareCodePoints(term, end) >= 0) return
       if (farPrefix !== '' && term.startsWith(farPrefix)) continue
       if (budget.compared-- <= 0) return
@@ -176,9 +180,9 @@ function collect(
       prefix = letters.slice(0, length)
       if (length < letters.length) farPrefix = letters.slice(0, length + 1).join('')
       else if (rows[length]![target.length]! <= changesMax && /^[\p{L}\p{M}]+$/u.test(term))
-        report({ term, count, distance: rows[length]![target.length]! })
+        report(term, rows[length]![target.length]!)
     }
-    const last = page.at(-1)?.term
+    const last = page.at(-1)
     if (last === undefined || page.length < pageSize) return
     first = farPrefix !== '' && last.startsWith(farPrefix) ? successor(farPrefix) : `${last}\0`
   }

@@ -27,7 +27,10 @@ type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', s
 export class AgentConversation implements ChatPort {
   #conversation: Conversation | undefined
   #conversationId: string | undefined
-  /** True after this object has created the conversation, until a question is accepted. A rejected request deletes it. */
+  /**
+   * True if this object created the conversation, and no question has been accepted yet. A rejected request then
+   * deletes the conversation.
+   */
   #isUnused = false
   /** IDs of the knowledge bases for a conversation that has not been created yet. */
   #knowledgeBaseIds: readonly string[] | undefined
@@ -57,7 +60,7 @@ export class AgentConversation implements ChatPort {
   }
 
   async *readRunningTurn(signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
+    const params = this.#conversationParams
     for await (const { event, data } of this.client.events(chat.attach, { params }, { signal })) {
       this.#isDetached = true
       yield { event, data } as TurnEvent
@@ -66,8 +69,7 @@ export class AgentConversation implements ChatPort {
 
   async stop(): Promise<void> {
     if (!this.#isDetached) return
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
-    await this.client.call(chat.stop, { params }).catch(error => {
+    await this.client.call(chat.stop, { params: this.#conversationParams }).catch(error => {
       // The turn may have ended already.
       if (!(error instanceof WbError && error.code === 'not_found')) throw error
     })
@@ -111,11 +113,9 @@ export class AgentConversation implements ChatPort {
   }
 
   async attachments(): Promise<readonly Attachment[]> {
-    const conversationId = this.#conversationId
-    if (conversationId === undefined) return []
-    const params = { ...this.#agentParams, conversationId }
-    const query = { limit: limits.attachmentsPerConversation }
-    return (await this.client.call(attachments.list, { params, query })).items
+    if (this.#conversationId === undefined) return []
+    const request = { params: this.#conversationParams, query: { limit: limits.attachmentsPerConversation } }
+    return (await this.client.call(attachments.list, request)).items
   }
 
   #upload(params: ConversationParams, file: File, signal: AbortSignal): Promise<Attachment> {
@@ -125,18 +125,16 @@ export class AgentConversation implements ChatPort {
   }
 
   async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', approvalId }
+    const params = { ...this.#conversationParams, approvalId }
     await this.client.call(chat.decide, { params, body: { decision } })
   }
 
   async messages(): Promise<Message[]> {
-    const conversationId = this.#conversationId
-    if (conversationId === undefined) {
+    if (this.#conversationId === undefined) {
       await this.client.call(agents.show, { params: this.#agentParams })
       return []
     }
-    const params = { ...this.#agentParams, conversationId }
-    return collect(this.client.items(messages.list, { params }))
+    return collect(this.client.items(messages.list, { params: this.#conversationParams }))
   }
 
   async exportMarkdown(): Promise<string | undefined> {
@@ -145,12 +143,7 @@ export class AgentConversation implements ChatPort {
     this.#conversation = undefined
     const conversation = await this.#loadConversation()
     if (!conversation || messages.length === 0) return undefined
-    const params = { ...this.#agentParams, conversationId: conversation.conversationId }
-    const attachmentsPage = await this.client.call(attachments.list, {
-      params,
-      query: { limit: limits.attachmentsPerConversation },
-    })
-    return plain(conversationMarkdown(conversation, this.agent.name, messages, attachmentsPage.items))
+    return plain(conversationMarkdown(conversation, this.agent.name, messages, await this.attachments()))
   }
 
   async findPassages(question: string): Promise<Passage[]> {
@@ -224,7 +217,7 @@ export class AgentConversation implements ChatPort {
   }
 
   async #attachedPassage(attachmentId: string, index: number) {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', attachmentId }
+    const params = { ...this.#conversationParams, attachmentId }
     const { text, chunkEnds } = await this.client.call(attachments.show, { params })
     const chunkEnd = (index: number) => (index < 0 ? 0 : (chunkEnds[index] ?? text.length))
     const chunkText = (index: number) => text.slice(chunkEnd(index - 1), chunkEnd(index))
@@ -273,11 +266,9 @@ export class AgentConversation implements ChatPort {
   async useKnowledgeBases(selectedIds: readonly string[]): Promise<void> {
     const ids = selectedIds.length === 0 ? await this.#wholeWorkspaceIds() : selectedIds
     this.#knowledgeBaseIds = ids
-    const conversationId = this.#conversationId
-    if (conversationId === undefined) return
-    const params = { ...this.#agentParams, conversationId }
+    if (this.#conversationId === undefined) return
     this.#conversation = await this.client.call(conversations.update, {
-      params,
+      params: this.#conversationParams,
       body: { knowledgeBaseIds: [...ids] },
     })
   }
@@ -303,7 +294,7 @@ export class AgentConversation implements ChatPort {
   }
 
   async versions(messageId: string): Promise<ChoiceItem[]> {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', messageId }
+    const params = { ...this.#conversationParams, messageId }
     const { items } = await this.client.call(messages.versions, { params })
     return items.map(({ message, answer, isCurrent }, index) => ({
       id: message.messageId,
@@ -314,12 +305,11 @@ export class AgentConversation implements ChatPort {
   }
 
   async useVersion(messageId: string): Promise<void> {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', messageId }
-    await this.client.call(messages.select, { params })
+    await this.client.call(messages.select, { params: { ...this.#conversationParams, messageId } })
   }
 
   async rename(title: string): Promise<void> {
-    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
+    const params = this.#conversationParams
     this.#conversation = await this.client.call(conversations.update, { params, body: { title } })
   }
 
@@ -341,6 +331,10 @@ export class AgentConversation implements ChatPort {
     return { workspaceId, agentId }
   }
 
+  get #conversationParams(): ConversationParams {
+    return { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
+  }
+
   /** Returns the IDs of the knowledge bases of the conversation, else of the agent; empty for the whole workspace. */
   async #knowledgeBaseIdsInUse(): Promise<readonly string[]> {
     const conversation = await this.#loadConversation()
@@ -349,10 +343,8 @@ export class AgentConversation implements ChatPort {
   }
 
   async #loadConversation(): Promise<Conversation | undefined> {
-    const conversationId = this.#conversationId
-    if (conversationId === undefined) return undefined
-    const params = { ...this.#agentParams, conversationId }
-    this.#conversation ??= await this.client.call(conversations.show, { params })
+    if (this.#conversationId === undefined) return undefined
+    this.#conversation ??= await this.client.call(conversations.show, { params: this.#conversationParams })
     return this.#conversation
   }
 

@@ -253,14 +253,14 @@ const reasonBySystemCode: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
 }
 
-async function saveNewFile(file: string, path: string, text: string): Promise<void> {
+async function saveNewFile(file: string, typedPath: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EEXIST') throw new UsageError(`"${path}" already exists; choose another file name`)
+    if (code === 'EEXIST') throw new UsageError(`"${typedPath}" already exists; choose another file name`)
     const reason = reasonBySystemCode[String(code)]
-    if (reason) throw new UsageError(`"${path}" cannot be written: ${reason}`)
+    if (reason) throw new UsageError(`"${typedPath}" cannot be written: ${reason}`)
     throw error
   }
 }

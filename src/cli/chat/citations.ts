@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { documentName } from '../fields/resources.ts'
@@ -6,12 +7,8 @@ import type { Passage } from '../passages/find-passages.ts'
 
 /** Returns the citations of an answer. Ignores invalid metadata. */
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
-  try {
-    const parsed: unknown = JSON.parse(metadata.citations ?? '[]')
-    return Array.isArray(parsed) ? parsed.map(addMissingAttachment).filter(isCitation) : []
-  } catch {
-    return []
-  }
+  const parsed = parseJson(metadata.citations ?? '[]')
+  return Array.isArray(parsed) ? parsed.map(addMissingAttachment).filter(isCitation) : []
 }
 
 /** Adds `attachmentId`, which citations from earlier versions do not have. */

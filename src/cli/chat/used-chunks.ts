@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { isId } from '../id.ts'
 
@@ -23,10 +24,6 @@ export function usedChunks({ metadata }: Pick<Message, 'metadata'>): UsedChunk[]
 }
 
 function parseRows(json = '[]'): readonly unknown[] {
-  try {
-    const rows: unknown = JSON.parse(json)
-    return Array.isArray(rows) ? rows : []
-  } catch {
-    return []
-  }
+  const rows = parseJson(json)
+  return Array.isArray(rows) ? rows : []
 }

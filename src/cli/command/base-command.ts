@@ -137,7 +137,8 @@ export abstract class BaseCommand extends Command {
    * Throws if the command would depend on untrusted files in the working directory. Needed only in commands that read
    * the configuration directly, because the session checks requests to the runtime.
    *
-   * @throws UsageError, validation_error
+   * @throws UsageError                the files are not trusted, or have changed
+   * @throws WbError validation_error  `.wb.yaml` is invalid
    */
   protected requireTrustedFolder(): void {
     if (this.#refusal) throw this.#refusal.error

@@ -11,13 +11,13 @@ import { secretReleases } from '../../contract/releases.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { documentName } from '../fields/resources.ts'
 import { conversationName } from '../find/conversation.ts'
+import { lookUpJobNames } from '../find/job-names.ts'
 import {
   type NamedResource,
   type ResolveContext,
   resolveKnowledgeBase,
   resolveWorkspace,
 } from '../find/resolve.ts'
-import { lookUpJobNames } from '../jobs/job-names.ts'
 import { ServiceCalls } from '../services/service-calls.ts'
 import { type ServiceType, serviceTypes } from '../services/service-types.ts'
 

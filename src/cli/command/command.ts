@@ -73,7 +73,7 @@ export abstract class WbCommand extends BaseCommand {
       client,
       profile,
       promptForChoice: this.canAsk ? choose : undefined,
-      commandWithBase: name => commandWith(name, ...argv),
+      commandWithName: name => commandWith(name, ...argv),
       commandWithWorkspace: name => commandWith(...argv, '--workspace', name),
     }
   }

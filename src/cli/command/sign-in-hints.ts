@@ -106,8 +106,8 @@ export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
 
 /**
  * Returns suggestions for a runtime that does not respond. If its address comes from a profile, the first lines
- * explain how to work without that runtime. The last line is the command that starts a runtime if the address is a
- * free port of this machine, else the command that finds the cause.
+ * explain how to work without that runtime. The last line is a command: `wb serve` if the address is a free port of this
+ * machine, otherwise `wb doctor`.
  */
 export function unreachableHints(profile: Profile | undefined, error: Error): string[] {
   const withoutRuntime = profile?.urlSource === 'profile' ? localHints(profile) : []
@@ -120,7 +120,7 @@ export function unreachableHints(profile: Profile | undefined, error: Error): st
 /** Returns suggestions to work without the runtime of a profile, for one command or permanently. */
 function localHints({ name, nameSource, settingsDir }: Profile): string[] {
   if (nameSource === '--profile')
-    return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
+    return [`use --local instead of --profile ${name} to use the data directory of this machine`]
   const forOneCommand = 'add --local to use the data directory of this machine for one command'
   if (nameSource !== 'wb profiles use') return [forOneCommand]
   return [forOneCommand, `${localProfileCommand(readProfiles(settingsDir))}    switches back to this machine`]

@@ -22,7 +22,7 @@ export function installInstructions(shell: Shell): string[] {
   const loadCommand =
     shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
-    `  ${shell} uses a script that wb autocomplete ${shell} writes to a pipe or file. To load it:`,
+    `  In a pipe, wb autocomplete ${shell} prints the completion script. To load it:`,
     `  ${loadCommand}`,
     '      in this shell',
     `  ${installCommands[shell]}`,

@@ -6,7 +6,7 @@ import type { Profile } from '../settings/profile.ts'
 /**
  * Returns the address that `wb serve` would use, according to the configuration.
  *
- * @throws validation_error  see `readConfig`
+ * @throws WbError validation_error  see `readConfig`
  */
 export async function configuredServerUrl(profile: Profile, io: Io): Promise<string> {
   const { publicOrigin, host, port } = (await readConfig(profile, io)).config.runtime

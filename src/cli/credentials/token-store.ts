@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -155,10 +156,6 @@ function isLoginEnded(error: unknown): error is WbError {
 }
 
 function parseStoredTokens(text: string): StoredTokens | undefined {
-  try {
-    const tokens = JSON.parse(text) as Partial<StoredTokens> | null
-    return typeof tokens?.token === 'string' ? (tokens as StoredTokens) : undefined
-  } catch {
-    return undefined
-  }
+  const tokens = parseJson(text) as Partial<StoredTokens> | null | undefined
+  return typeof tokens?.token === 'string' ? (tokens as StoredTokens) : undefined
 }

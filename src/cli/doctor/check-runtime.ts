@@ -34,7 +34,7 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
     if (suggestion && error instanceof Error)
       return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(suggestion.url)}`)
     if (error instanceof Unreachable)
-      return failed(error.message, startCommand(runtime, isRefusedConnection(error)))
+      return failed(error.message, suggestCommand(runtime, isRefusedConnection(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return findingFromError(error)
     const { code, message } = toReport(error)
     return failed(`${message} (${code}); fix the cause first`, 'wb api POST /setup/restart')
@@ -43,13 +43,11 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
 
 /** Returns the finding for a runtime that does not respond in time. */
 export function runtimeTimeoutFinding(runtime: RuntimeEndpoint): Finding {
-  return failed(`${runtime.baseUrl} does not respond in time`, startCommand(runtime, false))
+  return failed(`${runtime.baseUrl} does not respond in time`, suggestCommand(runtime, false))
 }
 
-/**
- * Returns the command to try if a runtime does not respond. If the port is free, the command starts a runtime.
- */
-function startCommand({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): string {
+/** Suggests a command for a runtime that does not respond. If the port is free, the command starts a runtime. */
+function suggestCommand({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): string {
   if (kind === 'server') return 'wb serve'
   return (isPortFree ? serveCommand(baseUrl) : undefined) ?? 'wb doctor --url URL'
 }

@@ -7,7 +7,7 @@ export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
   /** Command that fixes the problem or shows more details. */
-  readonly mend?: string
+  readonly fix?: string
 }
 
 /** A finding with the name of its check. A check with several problems has several findings. */
@@ -21,21 +21,14 @@ export interface Check extends Finding {
  */
 const timeoutMs = 3_500
 
-export function ok(detail: string): Finding {
-  return { state: 'ok', detail }
-}
+const findingFactory =
+  (state: Finding['state']) =>
+  (detail: string, fix?: string): Finding => ({ state, detail, ...(fix !== undefined && { fix }) })
 
-export function warning(detail: string, mend?: string): Finding {
-  return { state: 'warning', detail, ...(mend !== undefined && { mend }) }
-}
-
-export function failed(detail: string, mend?: string): Finding {
-  return { state: 'failed', detail, ...(mend !== undefined && { mend }) }
-}
-
-export function skipped(detail: string, mend?: string): Finding {
-  return { state: 'skipped', detail, ...(mend !== undefined && { mend }) }
-}
+export const ok = findingFactory('ok')
+export const warning = findingFactory('warning')
+export const failed = findingFactory('failed')
+export const skipped = findingFactory('skipped')
 
 /** A check to run. */
 export interface CheckRun {

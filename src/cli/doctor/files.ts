@@ -48,17 +48,17 @@ function unwritableFinding(folder: string): Finding | undefined {
  */
 function exposedFinding(folder: string, { mode }: Stats): Finding | undefined {
   if (!isOpenTo(mode, otherUserBits.any)) return undefined
-  const mend = `chmod 700 ${shellWord(folder)}`
+  const fix = `chmod 700 ${shellWord(folder)}`
   return isOpenTo(mode, otherUserBits.write)
-    ? failed(`${folder} is writable by other users (${formatMode(mode)})`, mend)
-    : warning(`${folder} is readable by other users (${formatMode(mode)})`, mend)
+    ? failed(`${folder} is writable by other users (${formatMode(mode)})`, fix)
+    : warning(`${folder} is readable by other users (${formatMode(mode)})`, fix)
 }
 
 function fullDiskFinding(folder: string): Finding | undefined {
   const bytes = freeBytes(folder)
   if (bytes >= freeBytesWarning) return undefined
-  const mend = `du -sh ${shellWord(folder)}/*`
-  return (bytes < freeBytesMin ? failed : warning)(`${folder} has ${formatFreeSpace(folder)} left`, mend)
+  const fix = `du -sh ${shellWord(folder)}/*`
+  return (bytes < freeBytesMin ? failed : warning)(`${folder} has ${formatFreeSpace(folder)} left`, fix)
 }
 
 /**

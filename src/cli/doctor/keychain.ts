@@ -21,10 +21,10 @@ export async function checkKeychain(profile: Profile): Promise<Finding> {
     if (!(error instanceof KeychainUnavailable)) throw error
     const isRequired = login !== undefined || profile.keychain !== undefined
     const { message, hint, reason } = error
-    // For a locked keychain, the hint explains how to unlock it.
-    const hasUsableHint = driver === 'file' || reason === 'locked'
-    const line = hasUsableHint ? hint : loginCommand(profile, ' --insecure-storage')
-    const finding = failedWithHint(`${driver}: ${message}`, line)
+    // The hints for files and for a locked keychain explain how to fix the problem. In other cases, a file can be used.
+    const isFixable = driver === 'file' || reason === 'locked'
+    const suggestion = isFixable ? hint : loginCommand(profile, ' --insecure-storage')
+    const finding = failedWithHint(`${driver}: ${message}`, suggestion)
     return isRequired ? finding : { ...finding, state: 'warning' }
   }
 }

@@ -36,18 +36,18 @@ export function printChecks(output: Output, checks: readonly Check[]): void {
     for (const line of output.interactive ? checkLines(output, check) : [pipeLine(check)]) output.result(line)
 }
 
-function pipeLine({ name, state, detail, mend = '' }: Check): string {
-  return [name, state, detail, mend].map(plainLine).join('\t')
+function pipeLine({ name, state, detail, fix = '' }: Check): string {
+  return [name, state, detail, fix].map(plainLine).join('\t')
 }
 
-function checkLines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
+function checkLines({ style, width }: Output, { name, state, detail, fix }: Check): string[] {
   const isSkipped = state === 'skipped'
   const mark = isSkipped ? symbols.skipped : style[state === 'ok' ? 'good' : 'bad'](symbols[state])
   const hangingIndent = nameWidth + 6
   const firstLine = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
   const wrapped = wrapLine(firstLine, width, hangingIndent).map(line => (isSkipped ? style.dim(line) : line))
   // The command is not wrapped, so it can be copied.
-  return mend === undefined || isSkipped
+  return fix === undefined || isSkipped
     ? wrapped
-    : [...wrapped, `${' '.repeat(hangingIndent)}${plainLine(mend)}`]
+    : [...wrapped, `${' '.repeat(hangingIndent)}${plainLine(fix)}`]
 }

@@ -34,7 +34,7 @@ export async function checkChatProvider(client: Client, signal: AbortSignal): Pr
   }
 }
 
-/** Checks the chat provider without a server, if commands open the runtime in their own process. */
+/** Checks the configured chat provider, for commands that open the runtime in their own process. */
 export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
   const probe = await probeConfiguredChat(local)
   return probe ? probeFinding(probe) : noChatProviderFinding

@@ -27,8 +27,8 @@ function storeFindings(
 ): Finding[] {
   const failedChecks = storeReport.checks.filter(({ count }) => count > 0)
   if (failedChecks.length === 0) return [ok(describeStore(storeReport))]
-  const faults = failedChecks.map(({ count, check, examples, mend = restoreCommand(dataDir, server) }) =>
-    failed(`${count} ${check}: ${examples.join(', ')}`, mend),
+  const faults = failedChecks.map(({ count, check, examples, fix = restoreCommand(dataDir, server) }) =>
+    failed(`${count} ${check}: ${examples.join(', ')}`, fix),
   )
   return storeReport.readable ? [...faults, warning(describeRecoverable(storeReport.readable))] : faults
 }

@@ -2,21 +2,21 @@ import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type DocumentText, findContext, joinDocumentText, type PassageContext } from '../passages/context.ts'
 import type { CitedDocument } from '../passages/last-search.ts'
-import type { Span } from '../passages/matches.ts'
+import type { TextRange } from '../passages/matches.ts'
 import { isMarkdownDocument } from '../passages/print-passages.ts'
 import { readDocumentChunks } from './chunks.ts'
 
 /** A document and the part of its text to show. */
 export interface DocumentView extends CitedDocument {
   /** Part of the text to show; undefined if none is shown. */
-  readonly part?: Span
+  readonly part?: TextRange
   /** Text of the document, at least up to the end of `part`. */
   readonly text: string
   /** True if the whole text is shown. */
   readonly isWhole: boolean
   readonly isMarkdown: boolean
   /** Range of the cited chunk; undefined if no chunk was cited, or it was deleted. */
-  readonly cited?: Span
+  readonly cited?: TextRange
   /** Context of the cited chunk. */
   readonly context?: PassageContext
 }
@@ -56,7 +56,7 @@ async function readVisibleText(
 
 /** Returns the document in the format of the API, with the cited passage and the whole text if they are shown. */
 export function documentViewJson({ document, passage, text, isWhole, cited, context }: DocumentView): object {
-  const slice = ({ start, end }: Span) => text.slice(start, end)
+  const slice = ({ start, end }: TextRange) => text.slice(start, end)
   const chunkIndex = passage?.chunkIndex
   return {
     ...document,

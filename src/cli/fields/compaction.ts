@@ -64,6 +64,6 @@ export function printCompaction(output: Output, name: string, compaction: Knowle
     )
   if (after.file && !after.file.canShrink && after.file.freeBytes > 0)
     output.note(
-      `  ${formatByteSize(after.file.freeBytes)} of the file are free, and new content uses them. The file cannot shrink, because an earlier version created it; see "Free space" in docs/storage.md`,
+      `  ${formatByteSize(after.file.freeBytes)} of the file is free, and will be used for new content. The file cannot shrink, because an earlier version created it; see "Free space" in docs/storage.md`,
     )
 }

@@ -36,7 +36,7 @@ export async function findAgent(context: ResolveContext, nameOrId?: string): Pro
   return pickResource(
     candidates,
     matchIgnoringCase(all, nameOrId),
-    { ...agentKind, selectCommand: context.commandWithBase },
+    { ...agentKind, selectCommand: context.commandWithName },
     context.promptForChoice,
   )
 }

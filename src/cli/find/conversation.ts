@@ -41,7 +41,7 @@ export async function findConversation(context: ResolveContext, titleOrId?: stri
   return pickResource(
     candidates,
     titleOrId,
-    { ...conversationKind, selectCommand: context.commandWithBase },
+    { ...conversationKind, selectCommand: context.commandWithName },
     context.promptForChoice,
   )
 }

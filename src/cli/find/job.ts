@@ -3,8 +3,8 @@ import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
 import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
-import type { JobNames } from '../jobs/job-names.ts'
 import type { Field } from '../terminal/output.ts'
+import type { JobNames } from './job-names.ts'
 import { type ResolveContext, resolveWorkspace } from './resolve.ts'
 
 /** Argument for a job. Without it, the command uses the newest job. */

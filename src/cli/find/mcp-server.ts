@@ -27,7 +27,7 @@ export async function findMcpServer(context: ResolveContext, labelOrId?: string)
   return pickResource(
     candidates,
     labelOrId,
-    { ...mcpServerKind, selectCommand: context.commandWithBase },
+    { ...mcpServerKind, selectCommand: context.commandWithName },
     promptForChoice,
   )
 }

@@ -64,8 +64,8 @@ export interface ResolveContext {
   profile: Profile
   /** Undefined if there is no terminal for prompts. */
   promptForChoice?: PromptForChoice
-  /** Returns the typed command line with the name of a knowledge base added. */
-  commandWithBase?: (name: string) => string
+  /** Returns the typed command line with a name as the first argument. */
+  commandWithName?: (name: string) => string
   /** Returns the typed command line with the name of a workspace added. */
   commandWithWorkspace?: (name: string) => string
 }
@@ -178,11 +178,11 @@ export async function resolveKnowledgeBase<E = never>(
   return pickResource<KnowledgeBase | E>(
     rows,
     selected,
-    { ...knowledgeBaseKind, noun, selectCommand: context.commandWithBase, nameSource },
+    { ...knowledgeBaseKind, noun, selectCommand: context.commandWithName, nameSource },
     context.promptForChoice,
     resultForAll && {
       row: resultForAll(workspaceId, all),
-      command: context.commandWithBase?.('--all') ?? '--all',
+      command: context.commandWithName?.('--all') ?? '--all',
     },
   )
 }

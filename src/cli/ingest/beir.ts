@@ -8,6 +8,8 @@ import { mediaTypeOf } from './text-types.ts'
 const lineBytesMax = limits.ingestTextChars * 6 + 1_000_000
 /** Number of invalid lines after which reading stops, because the file is probably not JSON Lines. */
 const invalidLinesMax = 100
+/** Maximum number of lines to inspect to detect the format. */
+const linesInspectedMax = 20
 
 type Scalar = string | number | boolean | null
 
@@ -113,5 +115,3 @@ export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean
   }
   return false
 }
-
-const linesInspectedMax = 20

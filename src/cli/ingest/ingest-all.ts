@@ -48,11 +48,9 @@ export async function ingestAll(
         }
     }
   }
-  const stop = (error: unknown) => {
-    stopController.abort(error)
-    throw error
-  }
-  await waitForAll(Array.from({ length: concurrency }, () => sendBatches().catch(stop)))
+  const stop = (error: unknown) => stopController.abort(error)
+  await Promise.all(Array.from({ length: concurrency }, () => sendBatches().catch(stop)))
+  stopController.signal.throwIfAborted()
 }
 
 /** Selects batches if the runtime supports them and no jobs are requested, otherwise one request per text. */
@@ -108,17 +106,4 @@ class FailureStreak {
       },
     )
   }
-}
-
-/** Waits for all promises, then throws the first rejection, if any. */
-async function waitForAll(promises: readonly Promise<void>[]): Promise<void> {
-  const firstRejection: { error?: unknown } = {}
-  await Promise.all(
-    promises.map(promise =>
-      promise.catch((error: unknown) => {
-        if (!('error' in firstRejection)) firstRejection.error = error
-      }),
-    ),
-  )
-  if ('error' in firstRejection) throw firstRejection.error
 }

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { hostFacts } from '../../base/host-facts.ts'
+import { isObject } from '../../base/is-object.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import { writePrivateFile } from '../../base/private-file.ts'
 import { type Environment, homeFolder } from '../environment.ts'
@@ -202,9 +203,9 @@ function readConfiguration(
   }
   const text = readFileSync(path, 'utf8')
   const content = text.trim() === '' ? {} : parseJson(text)
-  if (typeof content !== 'object' || content === null || Array.isArray(content))
+  if (!isObject(content))
     throw new UsageError(`${path} is not a JSON object and was not changed`, [
       `run this command without --write, and add its output to the file or to the settings of ${title}`,
     ])
-  return { path, content: { ...content } }
+  return { path, content }
 }

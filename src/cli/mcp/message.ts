@@ -1,3 +1,5 @@
+import { isObject } from '../../base/is-object.ts'
+
 /** ID of a JSON-RPC request; null if unknown. */
 export type RpcId = string | number | null
 
@@ -45,5 +47,5 @@ export function rejectedToolCall(request: RpcRequest, payload: object | string) 
 
 /** Returns a copy of an object; for other values, an empty object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isObject(value) ? { ...value } : {}
 }

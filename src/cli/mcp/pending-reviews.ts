@@ -14,14 +14,14 @@ import { toolsAwaitingReview } from './review.ts'
 const waitMs = 3_000
 const concurrencyMax = 8
 
-/** Tools of a server that need approval before agents can use them. */
+/** Tools of a server that a user must review before agents can use them. */
 export interface PendingReview {
   readonly server: McpServer
   readonly tools: readonly McpServerTool[]
 }
 
 /**
- * Returns the servers with tools that currently need approval. Skips servers that are disabled or do not
+ * Returns the servers with tools that currently need a review. Skips servers that are disabled or do not
  * respond in time.
  */
 export async function findPendingReviews(
@@ -55,18 +55,18 @@ async function fetchPendingTools(
   }
 }
 
-/** Returns lines with the number of tools that need approval, and the command to review them. */
+/** Returns lines with the number of tools that need a review, and the command to review them. */
 export function pendingReviewLines({ server: { label }, tools }: PendingReview): string[] {
-  const verb = tools.length === 1 ? 'waits' : 'wait'
+  const verb = tools.length === 1 ? 'needs' : 'need'
   return [
-    `  ${formatCounted(tools.length, 'tool')} of ${plainLine(label)} ${verb} for review:`,
+    `  ${formatCounted(tools.length, 'tool')} of ${plainLine(label)} ${verb} review:`,
     `    ${reviewCommand(label)}`,
   ]
 }
 
 /** Like {@link pendingReviewLines}, but on one line without the server's name. */
 export function pendingReviewSummary({ server: { label }, tools }: PendingReview): string {
-  return `${formatCounted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewCommand(label)}`
+  return `${formatCounted(tools.length, 'tool')} not reviewed: ${reviewCommand(label)}`
 }
 
 function reviewCommand(label: string): string {

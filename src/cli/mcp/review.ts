@@ -8,7 +8,7 @@ export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] 
 }
 
 /**
- * Returns what a model reads about a tool: its name, description and arguments. Lines of the accepted description start
+ * Returns the name, description and arguments of a tool, which a model reads. Lines of the accepted description start
  * with `-`, and lines of a changed or new description with `+`.
  */
 export function reviewLines({ name, state, description, acceptedDescription, inputSchema }: McpServerTool) {

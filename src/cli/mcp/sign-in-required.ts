@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -11,10 +12,6 @@ export function signInLines({ metadata }: Pick<Message, 'metadata'>): string[] {
 
 /** Parses a JSON list of labels. Returns an empty list for invalid metadata, because no schema checks it. */
 function parseLabels(text = '[]'): string[] {
-  try {
-    const labels: unknown = JSON.parse(text)
-    return Array.isArray(labels) ? labels.filter(label => typeof label === 'string').map(plainLine) : []
-  } catch {
-    return []
-  }
+  const labels = parseJson(text)
+  return Array.isArray(labels) ? labels.filter(label => typeof label === 'string').map(plainLine) : []
 }

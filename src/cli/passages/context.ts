@@ -1,7 +1,7 @@
 import type { Chunk } from '../../contract/documents.ts'
 import { joinChunks, overlapsOf } from './join-chunks.ts'
 import { headingsIn, sectionAt, widenToWords } from './markdown.ts'
-import type { Span } from './matches.ts'
+import type { TextRange } from './matches.ts'
 
 /** Maximum number of characters to show before and after a passage of a long section. */
 const contextCharsMax = 800
@@ -10,7 +10,7 @@ const contextCharsMax = 800
 export interface DocumentText {
   readonly text: string
   /** Position of the cited chunk; undefined if no chunk is cited, or it was deleted. */
-  readonly cited?: Span
+  readonly cited?: TextRange
 }
 
 /** The part of a document to read. */
@@ -49,13 +49,13 @@ export async function joinDocumentText(
 
 /** A passage, and the part of the document to show with it: its section, or a part of a long section. */
 export interface PassageContext {
-  readonly passage: Span
-  readonly context: Span
+  readonly passage: TextRange
+  readonly context: TextRange
   /** Title of the section that contains most of the passage. */
   readonly section?: string
 }
 
-export function findContext(text: string, cited: Span, isMarkdown: boolean): PassageContext {
+export function findContext(text: string, cited: TextRange, isMarkdown: boolean): PassageContext {
   const headings = isMarkdown ? headingsIn(text) : []
   const passage = isMarkdown ? widenToWords(text, cited) : cited
   const heading = headings.findLast(({ offset }) => offset <= passage.start)

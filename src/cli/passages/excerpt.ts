@@ -1,10 +1,10 @@
-import { type Match, matchesIn, type Span } from './matches.ts'
+import { type Match, matchesIn, type TextRange } from './matches.ts'
 import { type Piece, splitPieces } from './pieces.ts'
 
 /** A line of an excerpt, and the matched words in it. */
 export interface ExcerptLine {
   readonly text: string
-  readonly marks: readonly Span[]
+  readonly marks: readonly TextRange[]
   /** Offset in the passage. */
   readonly start: number
 }
@@ -17,14 +17,11 @@ export interface ExcerptSize {
 }
 
 const ellipsis = '…'
-/** The excerpt starts with the sentence of the first match if at most this many words of it precede the match. */
+/** Maximum number of words before the first match for an excerpt that starts with the sentence of the match. */
 const sentenceWordsMax = 12
-/**
- * The excerpt starts with the table row, list item or line of code of the first match if at most this many words of it
- * precede the match.
- */
+/** Like {@link sentenceWordsMax}, for an excerpt that starts with a table row, a list item or a line of code. */
 const lineWordsMax = 24
-/** Number of words to show before the first match if its sentence and line start too far before it. */
+/** Number of words before the first match in other excerpts. */
 const leadingWords = 5
 /** Share of the excerpt in which matches are counted. The rest is reserved for the text before the first match. */
 const matchShare = 0.75
@@ -174,7 +171,7 @@ function wrapPieces(
 class Line {
   #text: string
   #cells: number
-  #marks: Span[] = []
+  #marks: TextRange[] = []
   #start: number | undefined
 
   constructor(start: string) {

@@ -1,4 +1,4 @@
-import type { Span } from './matches.ts'
+import type { TextRange } from './matches.ts'
 
 /** Markdown text without its markup. */
 export interface ReadableMarkdown {
@@ -108,7 +108,7 @@ function* linesOf(text: string): Generator<SourceLine> {
  * Returns a part of a Markdown text. If the part starts inside a code block or a table, adds the opening line of the
  * code block or the header of the table.
  */
-export function slicePart(text: string, { start, end }: Span): string {
+export function slicePart(text: string, { start, end }: TextRange): string {
   return openingLines(text, start) + text.slice(start, end)
 }
 
@@ -126,8 +126,8 @@ function openingLines(text: string, offset: number): string {
   return ''
 }
 
-/** Extends a span to whole words or, in code, tables and headings, to whole lines. */
-export function widenToWords(text: string, { start, end }: Span): Span {
+/** Extends a range to whole words or, in code, tables and headings, to whole lines. */
+export function widenToWords(text: string, { start, end }: TextRange): TextRange {
   const blankRestOfLine = /^[ \t]*\n/
   let newStart = start
   let newEnd = end

@@ -1,13 +1,13 @@
 import { stem, stopwords, wordSpans } from '../../base/words.ts'
 
 /** A part of a text: `text.slice(start, end)`. */
-export interface Span {
+export interface TextRange {
   readonly start: number
   readonly end: number
 }
 
 /** A word of a text that also occurs in the question. */
-export interface Match extends Span {
+export interface Match extends TextRange {
   readonly stem: string
 }
 

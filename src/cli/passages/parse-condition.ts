@@ -1,4 +1,6 @@
 import * as Flags from '@oclif/core/flags'
+import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import { UsageError } from '../errors.ts'
 import { type Condition, parseWhere } from './parse-where.ts'
 
@@ -29,18 +31,9 @@ export function parseCondition(flags: { filter?: string; where?: readonly string
 
 /** @throws UsageError  when the text is not a JSON object */
 function parseFilter(text: string): Condition {
-  const value = parseJsonOrUndefined(text)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Condition
+  const value = parseJson(text)
+  if (isObject(value)) return value
   throw new UsageError(`--filter is not a JSON object: ${text}`, [`--filter '{"lang":"en"}'`])
-}
-
-/** Returns undefined if the text is not JSON. */
-function parseJsonOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Parses conditions. Several values for the same key are alternatives; otherwise all conditions must be true. */

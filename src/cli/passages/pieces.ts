@@ -1,8 +1,8 @@
 import { displayWidth } from '../terminal/terminal-text.ts'
-import type { Span } from './matches.ts'
+import type { TextRange } from './matches.ts'
 
 /** A part of a text that is never split across lines. */
-export interface Piece extends Span {
+export interface Piece extends TextRange {
   /** Width in terminal columns. */
   readonly width: number
   /** True if white space precedes the piece. */

@@ -1,4 +1,4 @@
-import { documentName } from '../fields/resources.ts'
+import { documentName, documentTitle } from '../fields/resources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { Output } from '../terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal/terminal-text.ts'
@@ -61,7 +61,7 @@ function pipeRow(passage: Passage, names: BaseNames | undefined): string {
     documentId ?? id,
     chunkIndex ?? '',
     sourceOf(document) ?? '',
-    titleOf(document) ?? '',
+    (document && documentTitle(document)) ?? '',
     text,
     ...(names ? [names.get(knowledgeBaseId) ?? knowledgeBaseId] : []),
   ]
@@ -160,8 +160,4 @@ function sourceLines(passage: Passage, width: number, names: BaseNames | undefin
 
 function sourceOf(document: Passage['document']): string | undefined {
   return document?.sourceFilename ?? document?.sourceDocId ?? undefined
-}
-
-function titleOf(document: Passage['document']): string | undefined {
-  return typeof document?.metadata.title === 'string' ? document.metadata.title : undefined
 }

@@ -42,10 +42,10 @@ export interface ServeEvents extends RestartReporter {
 /**
  * Starts a server for a data directory. The server is in rescue mode if the control plane cannot be opened.
  *
- * @throws UsageError                 when there is an untrusted configuration file, or the server would accept
- *   requests from the network without authentication
- * @throws WbError conflict           when another server uses the data directory, or another process uses the port
- * @throws control_plane_unavailable  when the data directory is not writable
+ * @throws UsageError                         when there is an untrusted configuration file, or the server
+ *   would accept requests from the network without authentication
+ * @throws WbError conflict                   when another server uses the data directory, or another process the port
+ * @throws WbError control_plane_unavailable  when the data directory is not writable
  */
 export async function serve(
   profile: Profile,
@@ -112,7 +112,7 @@ export async function serve(
 /**
  * Reads the configuration again for a restart on the same address.
  *
- * @throws UsageError, validation_error  when the server could not start with it
+ * @throws UsageError, WbError validation_error  when the server could not start with it
  */
 async function rereadConfig(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
   await requireStillTrusted(profile)

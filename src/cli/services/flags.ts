@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { parseJson } from '../../base/parse-json.ts'
 import { samplingFlags } from '../agents/sampling-flags.ts'
 import { UsageError } from '../errors.ts'
 import { type ServiceType, serviceTypes } from './service-types.ts'
@@ -89,9 +90,6 @@ function parseAssignment(entry: string): Record<string, unknown> {
   const [, field, value] = /^(\w+)=(.*)$/s.exec(entry) ?? []
   if (field === undefined || value === undefined)
     throw new UsageError(`--set ${entry} is not FIELD=VALUE`, ['--set maxInputTokens=512'])
-  try {
-    return { [field]: JSON.parse(value) as unknown }
-  } catch {
-    return { [field]: value }
-  }
+  const parsed = parseJson(value)
+  return { [field]: parsed === undefined ? value : parsed }
 }

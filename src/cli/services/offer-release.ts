@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { needsOtherUser, releaseCommand, releaseSecret, type SecretUse } from './release-secret.ts'
+import { isPermissionError, releaseCommand, releaseSecret, type SecretUse } from './release-secret.ts'
 
 /** Callbacks that prompt and inform the user. */
 interface ReleasePrompts {
@@ -23,7 +23,7 @@ export async function offerRelease(
     await releaseSecret(client, use, workspaceId)
     note(`  ✓ released ${use.ref} for ${use.host}`)
   } catch (error) {
-    if (!needsOtherUser(error)) throw error
+    if (!isPermissionError(error)) throw error
     note(`  only the owner of the data directory can release it:\n  ${releaseCommand(use)} --as-operator`)
   }
 }

@@ -48,6 +48,6 @@ export async function releaseSecret(
 }
 
 /** Returns true if the error means that the caller does not have the permission to release secrets. */
-export function needsOtherUser(error: unknown): boolean {
+export function isPermissionError(error: unknown): boolean {
   return error instanceof WbError && ['unauthorized', 'forbidden'].includes(error.code)
 }

@@ -64,7 +64,7 @@ export function requireProfileName(name: string): void {
 /**
  * Checks that no other profile has this name or a name that differs only in case, because users could confuse them.
  *
- * @param currentName  current name of the profile to rename; it may differ from the new name only in case
+ * @param currentName  current name of the profile, if it is renamed; the new name may differ from it only in case
  * @throws UsageError  another profile has the name
  */
 export function requireFreeName({ profiles }: StoredProfiles, name: string, currentName?: string): void {

@@ -30,7 +30,7 @@ export async function withLock<T>(
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'NotALock') throw new UsageError(message, [`rm -r ${shellWord(path)}`])
-    if (name === 'LockUnavailable') throw new UsageError(message, [unlockCommand(path)])
+    if (name === 'LockUnavailable') throw new UsageError(message, [lockRepairCommand(path)])
     if (!(error instanceof TimedOut)) throw error
     const hint = `End the process that has ${path} open.`
     throw new Unreachable(`another command has locked ${resource} for too long`, hint, {
@@ -39,8 +39,11 @@ export async function withLock<T>(
   }
 }
 
-/** Returns the command that makes a lock accessible again. The lock file can be deleted, because it is empty. */
-function unlockCommand(path: string): string {
+/**
+ * Returns the command to run if a lock file cannot be opened. It deletes the file, which is empty, or makes its folder
+ * accessible.
+ */
+function lockRepairCommand(path: string): string {
   const folder = dirname(path)
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)

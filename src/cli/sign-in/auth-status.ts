@@ -46,8 +46,10 @@ export function authStatusFields({
   const { used, others, reason } = selection
   return {
     profile:
-      profile.nameSource === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameSource}`,
-    runtime: `${runtimeKey(profile)}, by ${profile.urlSource === 'profile' ? 'the profile' : (profile.urlSource ?? 'its data directory')}`,
+      profile.nameSource === 'wb profiles use'
+        ? profile.name
+        : `${profile.name} (from ${profile.nameSource})`,
+    runtime: `${runtimeKey(profile)} (${profile.urlSource ? `from ${profile.urlSource === 'profile' ? 'the profile' : profile.urlSource}` : 'data directory'})`,
     credential: used ? `${describeCredential(used)}${reason ? `: ${reason}` : ''}` : (reason ?? 'none'),
     'not sent': others.map(describeCredential).join(', '),
     stored: used?.from === 'wb login' ? keychainLocation(used.login.driver, profile) : undefined,

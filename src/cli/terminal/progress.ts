@@ -98,7 +98,7 @@ export function progressLine(
   const seconds = (nowMs - sinceMs) / 1_000
   if (done > 0 && seconds > 0.5) {
     const rate = done / seconds
-    parts.push(`${format(rate)}${name}/s`, `${formatMinutes((total - done) / rate)} left`)
+    parts.push(`${format(rate)}${name}/s`, `${formatTimeLeft((total - done) / rate)} left`)
   }
   return parts.join('  ')
 }
@@ -111,7 +111,8 @@ function formatMegabytes(bytes: number): string {
   return (bytes / 1_000_000).toFixed(1)
 }
 
-function formatMinutes(seconds: number): string {
+/** Formats a duration as minutes and seconds, such as `04:05`. */
+function formatTimeLeft(seconds: number): string {
   const roundedUp = Math.ceil(seconds)
   return `${String(Math.floor(roundedUp / 60)).padStart(2, '0')}:${String(roundedUp % 60).padStart(2, '0')}`
 }

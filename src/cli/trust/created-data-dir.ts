@@ -19,7 +19,7 @@ export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settings
   return async () => {
     if (!dataDirWithoutStore) return
     try {
-      await storeTrust(profile, dataDirWithoutStore.isFolder)
+      await storeTrust(profile, dataDirWithoutStore.exists)
     } catch {
       // If the decision cannot be stored, a later command asks the user.
     }

@@ -34,13 +34,13 @@ export function findFolderFiles(cwd: string): FolderFilePaths | undefined {
 }
 
 /**
- * Checks a data directory that is about to be opened.
+ * Returns the state of a data directory that is about to get a store.
  *
- * @returns undefined if it is not a `.workbase/` or already has a store; otherwise, `isFolder` is true if it exists
+ * @returns `exists` is true if the folder exists; undefined if it is not a `.workbase/`, or already has a store
  */
-export function findDataDirWithoutStore(dataDir: string): { isFolder: boolean } | undefined {
+export function findDataDirWithoutStore(dataDir: string): { exists: boolean } | undefined {
   if (basename(dataDir) !== dataDirName || existsSync(join(dataDir, 'workbase.db'))) return undefined
-  return { isFolder: existsSync(dataDir) }
+  return { exists: existsSync(dataDir) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Metric, ScoredRecord } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
 import { TopResults } from '../top-results.ts'
@@ -36,6 +37,9 @@ const PASS_QUERIES = 8
 const GATHER_SHARE_MAX = 0.25
 /** Number of candidates whose exact vectors are read at a time. */
 const CANDIDATES_PER_READ = 64
+/** Maximum bytes of the slots of recently allowed records. */
+const SELECTION_BYTES_MAX = 16 * 1024 * 1024
+const SELECTION_OVERHEAD_BYTES = 200
 /** Estimated bytes per map entry. */
 const MAP_ENTRY_BYTES = 40
 
@@ -80,7 +84,10 @@ export class Segment {
   readonly #slotOf = new Map<number, number>()
   /** Number of changes to the segment. */
   #version = 0
-  readonly #selections = new WeakMap<RecordSet, Selection>()
+  readonly #selections = new LRUCache<RecordSet, Selection>({
+    maxSize: SELECTION_BYTES_MAX,
+    sizeCalculation: ({ slots, mask }) => SELECTION_OVERHEAD_BYTES + (slots ?? mask)!.byteLength,
+  })
 
   /**
    * Creates an empty segment.
@@ -378,7 +385,7 @@ export class Segment {
     this.#facts = larger
   }
 
-  /** Returns the slots of allowed records. Keeps them until the segment changes or the set is released. */
+  /** Returns the slots of allowed records. Keeps those of recent sets until the segment changes. */
   #select(allowed: RecordSet): Selection {
     const known = this.#selections.get(allowed)
     if (known?.version === this.#version) return known
@@ -402,10 +409,8 @@ export class Segment {
 
   #maskOf(allowed: RecordSet): Uint8Array {
     const mask = new Uint8Array(this.#size)
-    for (const record of allowed) {
-      const slot = this.#slotOf.get(record)
-      if (slot !== undefined) mask[slot] = 1
-    }
+    const records = this.#facts[RECORD]
+    for (let slot = 0; slot < mask.length; slot++) if (allowed.has(records[slot]!)) mask[slot] = 1
     return mask
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { SearchConstraints } from '../content.ts'
 import { createMatcher, type Filter, joinFilters } from '../filter.ts'
-import { SortedRecords } from '../record-set.ts'
+import { type SelectedRecords, SortedRecords } from '../record-set.ts'
 import type { SqliteConnection } from './connection.ts'
 import { type FilteredCollection, PayloadColumns, readPayloads } from './payload-columns.ts'
 
@@ -20,9 +20,9 @@ const OVERSIZED_MAX = 1_000
 export class AllowedRecords {
   readonly #connection: SqliteConnection
   readonly #columnBytesMax: number
-  readonly #sets = new LRUCache<string, SortedRecords>({
+  readonly #sets = new LRUCache<string, SortedRecords | SelectedRecords>({
     maxSize: SET_BYTES_MAX,
-    sizeCalculation: ({ ascending }) => ascending.byteLength + SET_OVERHEAD_BYTES,
+    sizeCalculation: ({ bytes }) => bytes + SET_OVERHEAD_BYTES,
   })
   /** Columns by collection, least recently used first. */
   readonly #columns = new Map<number, PayloadColumns>()
@@ -41,7 +41,7 @@ export class AllowedRecords {
   allowed(
     collection: FilteredCollection,
     { visibility, filter }: SearchConstraints,
-  ): SortedRecords | undefined {
+  ): SortedRecords | SelectedRecords | undefined {
     const joined = joinFilters(visibility.filter, filter)
     if (!joined) return undefined
     const cacheKey = JSON.stringify([collection.id, collection.version, joined])

@@ -125,7 +125,7 @@ export class LexicalIndex {
   #rows(collection: CollectionRow, constraints: SearchConstraints): VisibleRows {
     const { visibility, filter } = constraints
     if (!visibility.filter && !filter) return {}
-    const key = JSON.stringify([collection.version, visibility.filter, filter])
+    const key = JSON.stringify([visibility.filter, filter])
     const read = () => this.#allowedRecords.allowed(collection, constraints)!.ascending
     return { records: { key, read } }
   }

@@ -1,6 +1,6 @@
 import type { Payload } from '../content.ts'
 import { type Filter, storedValue } from '../filter.ts'
-import { indexOfSorted, SortedRecords } from '../record-set.ts'
+import { indexOfSorted, SelectedRecords, SortedRecords } from '../record-set.ts'
 import { decodePayload } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { deletionsAfter, lastDeletion } from './deletion-log.ts'
@@ -101,19 +101,17 @@ export class PayloadColumns {
   }
 
   /** Returns the records that satisfy a filter. There must be columns for all its keys. */
-  matching(filter: Filter): SortedRecords {
+  matching(filter: Filter): SortedRecords | SelectedRecords {
     const bitmap = this.#evaluate(filter)
     let size = 0
     for (let word = 0; word < bitmap.length; word++) {
       bitmap[word]! &= this.#live[word]!
       for (let bits = bitmap[word]!; bits !== 0; bits &= bits - 1) size++
     }
-    const records = new Float64Array(size)
-    let at = 0
-    for (let word = 0; word < bitmap.length; word++)
-      for (let bits = bitmap[word]!; bits !== 0; bits &= bits - 1)
-        records[at++] = this.#records[word * 32 + 31 - Math.clz32(bits & -bits)]!
-    return new SortedRecords(records)
+    // Rows are only appended, and a longer list is a new array, so these rows never change.
+    const selected = new SelectedRecords(this.#records.subarray(0, this.#rows), bitmap, size)
+    const isSparse = size * Float64Array.BYTES_PER_ELEMENT < bitmap.byteLength
+    return isSparse ? new SortedRecords(selected.ascending) : selected
   }
 
   /** Returns the bitmap of a filter. Bits of deleted records and after the last row can have any value. */

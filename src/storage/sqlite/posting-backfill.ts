@@ -79,7 +79,7 @@ export class PostingBackfill {
     return { collection, after, records }
   }
 
-  /** Returns the index that is being filled; undefined before its creation. */
+  /** Returns the index that is being filled; undefined if no index is being filled. */
   #target({ id, language }: DueCollection): PostingIndexRow | undefined {
     return listPostingIndexes(this.#connection, id).findLast(
       index =>

@@ -100,10 +100,8 @@ export class WordExpansion {
 
   #similar(collection: number, word: string, analyzer: Analyzer, rows: VisibleRows): WeightedWord[] {
     const list = {
-      from: (from: string, limit: number) =>
-        this.#postings
-          .listTerms(collection, { from, limit, rows })
-          .map(({ term, records }) => ({ term, count: records })),
+      from: (from: string, limit: number) => this.#postings.listTerms(collection, { from, limit }),
+      count: (term: string) => this.#count(collection, [[term]], rows)[0]!,
     }
     const similar = similarTerms(analyzer, word, list, SIMILAR_TERMS_MAX)
     const nearest = similar.filter(({ distance }) => distance === similar[0]!.distance)

@@ -8,7 +8,6 @@ import { PaintContext, Rows } from '../parts/rows.tsx'
 import { useKeys } from '../parts/use-keys.ts'
 import { LiveRegion } from './live-region.tsx'
 import { PanelScreen } from './panel-screen.tsx'
-import { Sources } from './sources.tsx'
 import { type TranscriptOptions, transcriptLines } from './transcript.ts'
 import type { ChatState, TranscriptPart } from './types.ts'
 
@@ -45,14 +44,9 @@ export function ChatApp({ state, highlight, paint, clock, onKey, transcript, isC
 }
 
 const TranscriptBlock = memo(function TranscriptBlock({ item }: { item: TranscriptItem }) {
-  const { part, options } = item
   return (
     <Box flexDirection="column">
-      {part.kind === 'sources' ? (
-        <Sources citations={part.citations} isUncited={part.isUncited ?? false} options={options} />
-      ) : (
-        <Rows lines={transcriptLines(part, options)} />
-      )}
+      <Rows lines={transcriptLines(item.part, item.options)} />
     </Box>
   )
 })

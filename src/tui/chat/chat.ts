@@ -11,7 +11,7 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
 import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { chooseByName, listLastVersions, loadChoicePanel, typableNames } from './choices.ts'
+import { chooseByName, listLatestVersions, loadChoicePanel, typableNames } from './choices.ts'
 import { followTurn, isNotFound } from './follow-turn.ts'
 import { SUGGESTIONS_MAX, suggestedQuestions } from './greeting.ts'
 import { loadUsedPassages } from './load-used-passages.ts'
@@ -151,7 +151,7 @@ export class Chat {
         this.#startReading(signal => port.send(effect.message, signal))
         break
       case 'resume':
-        this.#startReading((signal, disconnect) => this.#resumeTurn(effect, signal, disconnect))
+        this.#startReading((signal, endSilently) => this.#resumeTurn(effect, signal, endSilently))
         break
       case 'abort':
         this.#stop()
@@ -429,7 +429,7 @@ export class Chat {
     const { port } = this.options
     const versions =
       typeof requested === 'number'
-        ? await listLastVersions(port, this.#state.lastExchange.question?.messageId)
+        ? await listLatestVersions(port, this.#state.lastExchange.question?.messageId)
         : []
     const version = typeof requested === 'number' ? versions[requested - 1] : requested
     if (!version)
@@ -443,12 +443,13 @@ export class Chat {
   }
 
   async #stepVersion(offset: -1 | 1): Promise<void> {
-    const versions = await listLastVersions(this.options.port, this.#state.lastExchange.question?.messageId)
+    const versions = await listLatestVersions(this.options.port, this.#state.lastExchange.question?.messageId)
     const version = versions[versions.findIndex(({ isChosen }) => isChosen) + offset]
     if (version) return this.#useVersion(version)
-    const singleVersionNote = versions.length === 1 ? 'the question has one version' : undefined
     this.#printNote(
-      singleVersionNote ?? `this is the ${offset < 0 ? 'first' : 'last'} of ${versions.length} versions`,
+      versions.length === 1
+        ? 'the question has one version'
+        : `this is the ${offset < 0 ? 'first' : 'last'} of ${versions.length} versions`,
     )
   }
 

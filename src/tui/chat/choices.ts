@@ -66,14 +66,14 @@ async function listAllVersions(port: ChatPort, lastId: string | undefined): Prom
  * Returns the versions of the last question. If it has only one, returns the versions of the latest earlier question
  * that has several.
  */
-export async function listLastVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
+export async function listLatestVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
   const lastVersions = lastId === undefined ? [] : await port.versions(lastId)
   if (lastVersions.length > 1) return lastVersions
   const [questionId] = questionsWithVersions(await port.messages(), lastId)
   return questionId === undefined ? lastVersions : port.versions(questionId)
 }
 
-/** Returns the IDs of questions that have several versions, without the question `lastId`. The last one is first. */
+/** Returns the IDs of the questions that have several versions, newest first, except the question `lastId`. */
 function questionsWithVersions(messages: readonly Message[], lastId: string | undefined): string[] {
   return messages
     .filter(({ messageId, metadata }) => metadata.version_of !== undefined && messageId !== lastId)
@@ -92,7 +92,7 @@ function questionItems(messages: readonly Message[], lastId: string | undefined)
     }))
 }
 
-/** Returns the name that selects each item: its alias if several items have the same name. */
+/** Returns what to type to choose each item: its name, or its alias if several items have this name. */
 export function typableNames({ items }: ChoicePanel): string[] {
   const isUnique = (name: string) => items.filter(item => item.name === name).length === 1
   return items.map(item => plainLine(isUnique(item.name) ? item.name : (item.alias ?? item.name)))
@@ -127,7 +127,7 @@ function findByName(input: string, panel: ChoicePanel): ChoiceItem {
   const hint = suggestion
     ? `; did you mean ${suggestion}?`
     : names.length > 0
-      ? `; there are ${names.join(', ')}`
+      ? `; choose from ${names.join(', ')}`
       : ''
   throw new UsageError(`no ${noun} is named ${input}${hint}`)
 }

@@ -5,6 +5,7 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
 import {
+  emptyExchange,
   outageNotice,
   printNote,
   printPart,
@@ -123,24 +124,11 @@ export function runCommand(state: ChatState, line: string): ChatStep {
   const candidates = commands.filter(command => command.name.startsWith(name))
   const command =
     commands.find(other => other.name === name) ?? (candidates.length === 1 ? candidates[0] : undefined)
-  if (!command || name === '')
-    return [
-      {
-        ...state,
-        input: { ...state.input, editor: editorOf(line) },
-        notice: `there is no command /${name}; /help lists all commands`,
-      },
-      [],
-    ]
+  const reject = (notice: string) =>
+    withNotice({ ...state, input: { ...state.input, editor: editorOf(line) } }, notice)
+  if (!command || name === '') return reject(`there is no command /${name}; /help lists all commands`)
   if ((state.turn || state.fileTask) && !command.canRunDuringAnswer)
-    return [
-      {
-        ...state,
-        input: { ...state.input, editor: editorOf(line) },
-        notice: state.turn ? waitForAnswerNotice : waitForFileNotice,
-      },
-      [],
-    ]
+    return reject(state.turn ? waitForAnswerNotice : waitForFileNotice)
   return command.run(state, argument)
 }
 
@@ -180,17 +168,10 @@ function withNotice(state: ChatState, notice: string): ChatStep {
 
 /** Starts another conversation. */
 export function startOver(state: ChatState): ChatStep {
-  const lastExchange = {
-    question: undefined,
-    answer: '',
-    reasoning: '',
-    isAnswered: false,
-    citations: [],
-    texts: {},
-  }
   const input = { ...state.input, replaces: undefined }
+  const images = imagesAfterEdit(state)
   return [
-    { ...state, lastExchange, input, images: imagesAfterEdit(state), toolRuns: [], context: undefined },
+    { ...state, lastExchange: emptyExchange, input, images, toolRuns: [], context: undefined },
     [{ type: 'openConversation', conversation: undefined }],
   ]
 }
@@ -348,7 +329,7 @@ export function cancel(state: ChatState): ChatStep {
   if (fileTask)
     return [{ ...leaving, fileTask: undefined }, [{ type: 'stopFileTask' }, printNote(`stopped ${fileTask}`)]]
   if (outage?.unsentMessage) {
-    const restored = restoreQueue({ ...leaving, outage: undefined, ...restoreWaitingMessage(state) })
+    const restored = restoreQueue({ ...leaving, outage: undefined, ...restoreUnsentMessage(state) })
     return [restored, [{ type: 'stopWaiting' }, printNote('not sent')]]
   }
   const content = contentOf(input.editor)
@@ -369,7 +350,7 @@ function leaveEffects({ outage }: ChatState): ChatEffect[] {
 }
 
 /** Moves the message that waits for the runtime back into the composer. */
-function restoreWaitingMessage({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
+function restoreUnsentMessage({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
   const isComposerEmpty = contentOf(input.editor) === ''
   return {
     input:

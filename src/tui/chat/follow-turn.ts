@@ -54,7 +54,7 @@ export async function* followTurn(
         const answer = findAnswer(questionId, await port.messages())
         if (!answer) throw new Unreachable('the answer was lost', '', { cause: error })
         onConnection(false)
-        yield* progress.rest(answer)
+        yield* progress.remainingEvents(answer)
         return
       }
       const delayMs = reconnectDelaysMs[attempt++]
@@ -97,7 +97,7 @@ class TurnProgress {
   }
 
   /** Returns the events that complete the turn with its stored answer. */
-  rest(answer: Message): TurnEvent[] {
+  remainingEvents(answer: Message): TurnEvent[] {
     if (answer.metadata.finish_reason === 'error') return [{ event: 'error', data: answer }]
     const content = answer.content ?? ''
     const continuesText = content.startsWith(this.#text)

@@ -2,11 +2,11 @@ import { Box, useCursor } from 'ink'
 import type { Highlight } from '../markdown/render.ts'
 import { Rows } from '../parts/rows.tsx'
 import { cutLine, type Line, lineWidth, type StyledSpan, span } from '../parts/spans.ts'
-import type { FieldLayout } from '../parts/text-field.tsx'
+import { type FieldLayout, TextField } from '../parts/text-field.tsx'
 import { activityLines } from './activity.ts'
-import { ApprovalPrompt, approvalLines } from './approval.tsx'
+import { approvalLines } from './approval.ts'
 import { findCompletions } from './completion.ts'
-import { Composer, layoutComposer } from './composer.tsx'
+import { layoutComposer } from './composer.ts'
 import { StatusBar } from './status-bar.tsx'
 import type { ChatState } from './types.ts'
 
@@ -72,7 +72,7 @@ export function LiveRegion({ state, highlight }: { state: ChatState; highlight: 
   return (
     <Box flexDirection="column" width={state.size.columns}>
       <Rows lines={layout.activity} />
-      {layout.approval ? <ApprovalPrompt lines={layout.approval} /> : <Composer field={layout.composer} />}
+      {layout.approval ? <Rows lines={layout.approval} /> : <TextField field={layout.composer} />}
       {layout.completions ? (
         <Rows lines={[layout.completions]} />
       ) : (

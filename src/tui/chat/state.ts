@@ -4,10 +4,10 @@ import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
+import { formatCounted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
-import { blocksOf } from '../markdown/blocks.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
@@ -22,10 +22,12 @@ import {
   attachTurn,
   chainStep,
   contextOf,
+  emptyExchange,
   endOutage,
   failTurn,
   printNote,
   printPart,
+  printWholeAnswer,
   questionOf,
   setReconnecting,
 } from './turn.ts'
@@ -45,14 +47,7 @@ export function startChat(subject: ChatSubject, size: Size, nowMs: number): Chat
     turn: undefined,
     queue: [],
     outage: undefined,
-    lastExchange: {
-      question: undefined,
-      answer: '',
-      reasoning: '',
-      isAnswered: false,
-      citations: [],
-      texts: {},
-    },
+    lastExchange: emptyExchange,
     toolRuns: [],
     llmServiceId: undefined,
     temperature: undefined,
@@ -174,7 +169,7 @@ function pressKey(state: ChatState, key: Key): ChatStep {
   const approval = turn?.pendingApprovals[0]
   if (turn && approval) return pressApprovalKey(cleared, turn, approval, key)
   switch (key.type) {
-    case 'end-of-input':
+    case 'endOfInput':
       if (contentOf(state.input.editor) === '') return quit(cleared)
       break
     case 'wordLeft':
@@ -218,9 +213,7 @@ function openConversation(state: ChatState, event: Extract<ChatEvent, { type: 'r
   const from = fromId === undefined ? -1 : messages.findIndex(({ messageId }) => messageId === fromId)
   const skipped = Math.max(0, from, messages.length - RESUMED_MESSAGES)
   const effects: ChatEffect[] = [
-    printNote(
-      `${plainLine(title)}${skipped > 0 ? ` · ${skipped} earlier ${skipped === 1 ? 'message' : 'messages'}` : ''}`,
-    ),
+    printNote(`${plainLine(title)}${skipped > 0 ? ` · ${formatCounted(skipped, 'earlier message')}` : ''}`),
     ...messages.slice(skipped).flatMap(messageEffects),
   ]
   const lastQuestion = messages.findLast(({ role }) => role === 'user')
@@ -249,11 +242,8 @@ function messageEffects(message: Message): ChatEffect[] {
   const citations = citationsOf(message)
   const { error_message: reason, interrupted } = message.metadata
   const earlyEndNote = finishNote(message)
-  const blocks = message.content === reason ? [] : blocksOf(content)
   return [
-    ...blocks.map((block, index) =>
-      printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
-    ),
+    ...(message.content === reason ? [] : printWholeAnswer(content)),
     ...(citations.length > 0 ? [printPart({ kind: 'sources', citations })] : []),
     ...(reason ? [printNote(plain(reason), 'bad')] : []),
     ...(interrupted === 'true' ? [printNote('stopped')] : []),

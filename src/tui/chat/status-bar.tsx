@@ -29,7 +29,7 @@ function layoutStatus(state: ChatState): { facts: string; keys: string } {
     ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%`
     : ''
   const cost = usage.costUsd === undefined ? '' : `$${usage.costUsd.toFixed(usage.costUsd < 0.1 ? 4 : 2)}`
-  const knowledgeBases = describeBases(subject.knowledgeBases)
+  const knowledgeBases = summarizeBases(subject.knowledgeBases)
   const isBusy = state.turn !== undefined || state.fileTask !== undefined
   const keys = keyHints(state)
   const stopHint = isBusy ? 'ctrl+c stops' : ''
@@ -55,7 +55,7 @@ function keyHints({ turn, fileTask, lastExchange }: ChatState): string {
   return lastExchange.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
 }
 
-function describeBases(names: readonly string[]): string {
+function summarizeBases(names: readonly string[]): string {
   if (names.length === 0) return 'all knowledge bases'
   return names.length > NAMED_BASES_MAX ? `${names.length} knowledge bases` : plainLine(names.join(', '))
 }

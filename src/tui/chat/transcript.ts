@@ -1,10 +1,11 @@
+import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import { citationSource } from '../../cli/chat/citation-source.ts'
 import { modelSetupLines, passagesHeading } from '../../cli/chat/model-setup.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { formatCount, formatCounted } from '../../cli/terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
-import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
 import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
@@ -45,8 +46,7 @@ function layoutOf({ columns, agent }: TranscriptOptions): TranscriptLayout {
 /** Returns the lines of a part of the conversation, wrapped to the width of the screen. */
 export function transcriptLines(part: TranscriptPart, options: TranscriptOptions): Line[] {
   const layout = layoutOf(options)
-  const inset = (lines: readonly Line[]): Line[] =>
-    lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
+  const inset = (lines: readonly Line[]) => insetLines(lines, layout)
   switch (part.kind) {
     case 'question': {
       const { text, images = [] } = part
@@ -61,13 +61,13 @@ export function transcriptLines(part: TranscriptPart, options: TranscriptOptions
     case 'tool':
       return inset([toolLine(part.run, resultLine(part.run), layout.width)])
     case 'sources':
-      return sourceLines(part.citations, part.isUncited ?? false, options)
+      return [[], ...inset(sourceLines(part, layout.width))]
     case 'passages':
       return [[], ...inset(passageLines(part, options.agent, layout.width))]
     case 'note': {
-      const sign = { dim: '', good: '✓ ', bad: '✗ ' }[part.tone]
-      const tone = part.tone
-      return inset(wrap([span(sign + plain(part.text), tone)], layout.width))
+      const { text, tone } = part
+      const sign = { dim: '', good: '✓ ', bad: '✗ ' }[tone]
+      return inset(wrap([span(sign + plain(text), tone)], layout.width))
     }
     case 'help':
       return [[], ...inset(helpLines(layout.width))]
@@ -75,12 +75,10 @@ export function transcriptLines(part: TranscriptPart, options: TranscriptOptions
 }
 
 /** Returns the lines that list the passages of an answer, with a heading if the answer does not cite them. */
-export function sourceLines(
-  citations: readonly Citation[],
-  isUncited: boolean,
-  options: TranscriptOptions,
+function sourceLines(
+  { citations, isUncited }: Extract<TranscriptPart, { kind: 'sources' }>,
+  width: number,
 ): Line[] {
-  const { indent, width } = layoutOf(options)
   const lines = citations.flatMap(citation => {
     const mark = span(`[${citation.number}] `, 'cite')
     return wrap([span(citationSource(citation), 'dim')], width, {
@@ -89,7 +87,12 @@ export function sourceLines(
     })
   })
   const heading: Line[] = isUncited ? [[span('passages used but not cited:', 'dim')]] : []
-  return [[], ...[...heading, ...lines].map((line): Line => [indent, ...line])]
+  return [...heading, ...lines]
+}
+
+/** Indents lines to the text of messages. */
+function insetLines(lines: readonly Line[], { indent }: TranscriptLayout): Line[] {
+  return lines.map(line => (line.length === 0 ? [] : [indent, ...line]))
 }
 
 /** Adds the name of the speaker to the lines of a message. */
@@ -97,16 +100,12 @@ function withName(
   name: string,
   tones: StyledSpan['tones'],
   lines: readonly Line[],
-  { hasSideNames, indent }: TranscriptLayout,
+  layout: TranscriptLayout,
 ): Line[] {
-  const label: StyledSpan = { text: hasSideNames ? ` ${truncate(name, NAME_CELLS_MAX)}` : ` ${name}`, tones }
-  const inset = lines.map((line): Line => (line.length === 0 ? [] : [indent, ...line]))
-  if (!hasSideNames) return [[label], ...inset]
+  if (!layout.hasSideNames) return [[{ text: ` ${name}`, tones }], ...insetLines(lines, layout)]
   const [first = [], ...rest] = lines
-  return [
-    [{ ...label, text: pad(label.text, indent.text.length) }, ...first],
-    ...rest.map((line): Line => (line.length === 0 ? [] : [indent, ...line])),
-  ]
+  const label = pad(` ${truncate(name, NAME_CELLS_MAX)}`, layout.indent.text.length)
+  return [[{ text: label, tones }, ...first], ...insetLines(rest, layout)]
 }
 
 /** Returns the lines of a block of an answer. The first block shows the name of the agent. */
@@ -118,7 +117,7 @@ export function answerLines(
   const rendered = renderBlock(block, layout.width, options.highlight)
   const lines = isAside ? rendered.map(line => line.map(({ text }) => span(text, 'dim'))) : rendered
   if (isFirst) return [[], ...withName(plainLine(options.agent), ['strong'], lines, layout)]
-  const inset = lines.map((line): Line => (line.length === 0 ? [] : [layout.indent, ...line]))
+  const inset = insetLines(lines, layout)
   return block.gap ? [[], ...inset] : inset
 }
 
@@ -144,29 +143,23 @@ function resultLine({ result }: ToolRun): Line {
 
 /** Returns the most informative argument of a tool call: the query or the URL, otherwise the first string. */
 export function mainArgument(json: string): string {
-  try {
-    const callArguments = JSON.parse(json) as Record<string, unknown>
-    const strings = Object.entries(callArguments).filter(([, argument]) => typeof argument === 'string')
-    const main = strings.find(([name]) => /^(?:query|text|url|question|q)$/.test(name))
-    const [, value] = main ?? strings[0] ?? []
-    return value === undefined ? '' : plainLine(String(value))
-  } catch {
-    return plainLine(json)
-  }
+  const callArguments = parseJson(json)
+  if (!isObject(callArguments)) return plainLine(json)
+  const strings = Object.entries(callArguments).filter(([, argument]) => typeof argument === 'string')
+  const main = strings.find(([name]) => /^(?:query|text|url|question|q)$/.test(name))
+  const [, value] = main ?? strings[0] ?? []
+  return value === undefined ? '' : plainLine(String(value))
 }
 
 function outcomeSpan({ content, outcome }: NonNullable<ToolRun['result']>): StyledSpan {
   if (outcome === 'denied') return span('not allowed', 'bad')
   if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
-  try {
-    const value = JSON.parse(content) as Record<string, unknown>
-    if (Array.isArray(value.results)) return span(formatCounted(value.results.length, 'passage'), 'dim')
-    const [name, list] = Object.entries(value).find(([, field]) => Array.isArray(field)) ?? []
-    if (name !== undefined && Array.isArray(list))
-      return span(`${formatCount(list.length)} ${plainLine(splitCamelCase(name))}`, 'dim')
-  } catch {
-    // The result is not JSON.
-  }
+  const value = parseJson(content)
+  const fields = isObject(value) ? value : {}
+  if (Array.isArray(fields.results)) return span(formatCounted(fields.results.length, 'passage'), 'dim')
+  const [name, list] = Object.entries(fields).find(([, field]) => Array.isArray(field)) ?? []
+  if (name !== undefined && Array.isArray(list))
+    return span(`${formatCount(list.length)} ${plainLine(splitCamelCase(name))}`, 'dim')
   return span(formatCounted(content.length, 'character'), 'dim')
 }
 

@@ -32,6 +32,15 @@ export const outageNotice = 'the runtime is unreachable; your text stays here'
 /** Notice for actions that cannot run during work on a file. */
 export const waitForFileNotice = 'wait for the file, or stop it with ctrl+c'
 
+export const emptyExchange: ChatState['lastExchange'] = {
+  question: undefined,
+  answer: '',
+  reasoning: '',
+  isAnswered: false,
+  citations: [],
+  texts: {},
+}
+
 /** Returns the effect that prints a part of the conversation. */
 export function printPart(part: TranscriptPart): ChatEffect {
   return { type: 'print', part }
@@ -40,6 +49,13 @@ export function printPart(part: TranscriptPart): ChatEffect {
 /** Returns the effect that prints a note in the conversation. */
 export function printNote(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
   return printPart({ kind: 'note', text, tone })
+}
+
+/** Returns the effects that print a whole answer. */
+export function printWholeAnswer(content: string): ChatEffect[] {
+  return blocksOf(content).map((block, index) =>
+    printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
+  )
 }
 
 /** Runs a second step on the state that a step returned, and joins the effects of both. */
@@ -265,16 +281,14 @@ function endWithError(state: ChatState, turn: Turn, message: Message): ChatStep 
 /** Restores the earlier question and answer if a new version of them failed: only a complete version replaces them. */
 function restoreEarlierAnswer(state: ChatState, { message, previousExchange }: Turn): ChatStep {
   if (message.replaces === undefined) return [state, []]
-  const blocks = blocksOf(previousExchange.answer).map((block, index) =>
-    printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
-  )
+  const answer = printWholeAnswer(previousExchange.answer)
   const effects =
-    !previousExchange.isAnswered || blocks.length === 0
+    !previousExchange.isAnswered || answer.length === 0
       ? []
       : [
           printNote('the earlier answer is kept:'),
           printQuestion(previousExchange.question ?? { content: '' }),
-          ...blocks,
+          ...answer,
         ]
   return [{ ...state, lastExchange: previousExchange }, effects]
 }

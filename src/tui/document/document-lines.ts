@@ -1,12 +1,12 @@
 import { slicePart } from '../../cli/passages/markdown.ts'
-import type { Span as Extent } from '../../cli/passages/matches.ts'
+import type { TextRange } from '../../cli/passages/matches.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { type Highlight, renderText } from '../markdown/render.ts'
 import { type Line, span, wrap } from '../parts/spans.ts'
 
 /** Maximum width of text, because longer lines are hard to read. */
-const TEXT_MAX = 100
-const TEXT_MIN = 20
+const TEXT_CELLS_MAX = 100
+const TEXT_CELLS_MIN = 20
 
 /** Prefixes: `margin` for normal lines, and `bar` for lines of the cited passage. */
 const margin = span('    ')
@@ -29,8 +29,8 @@ export interface DocumentLinesOptions {
  */
 export function documentLines(
   text: string,
-  extent: Extent,
-  passage: Extent | undefined,
+  extent: TextRange,
+  passage: TextRange | undefined,
   options: DocumentLinesOptions,
 ): Line[] {
   const { start, end } = passage ?? { start: extent.end, end: extent.end }
@@ -52,10 +52,10 @@ export function documentLines(
 /** Renders a part without empty lines at its start and end. */
 function partLines(
   text: string,
-  extent: Extent,
+  extent: TextRange,
   { columns, isMarkdown, highlight }: DocumentLinesOptions,
 ): Line[] {
-  const width = Math.max(TEXT_MIN, Math.min(TEXT_MAX, columns - margin.text.length - 1))
+  const width = Math.max(TEXT_CELLS_MIN, Math.min(TEXT_CELLS_MAX, columns - margin.text.length - 1))
   const isEmpty = (line: Line) => line.every(({ text }) => text.trim() === '')
   const lines = isMarkdown
     ? renderText(plain(slicePart(text, extent)), width, highlight)

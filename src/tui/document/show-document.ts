@@ -1,5 +1,5 @@
 import type { DocumentView } from '../../cli/documents/document-view.ts'
-import type { Span as Extent } from '../../cli/passages/matches.ts'
+import type { TextRange } from '../../cli/passages/matches.ts'
 import { passageLocation, passageTitle } from '../../cli/passages/print-passages.ts'
 import type { Output } from '../../cli/terminal/output.ts'
 import { displayWidth, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
@@ -7,7 +7,7 @@ import { paintFor } from '../parts/paint.ts'
 import { documentLines } from './document-lines.ts'
 
 /** Prints a part of a document: its title, location and text, and commands that show more. */
-export async function showDocument(view: DocumentView, part: Extent, output: Output): Promise<void> {
+export async function showDocument(view: DocumentView, part: TextRange, output: Output): Promise<void> {
   const { text, context, isMarkdown, isWhole } = view
   const hasColors = output.style.dim('') !== ''
   const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)

@@ -16,7 +16,7 @@ export function applyKey(editor: Editor, key: Key): Editor | undefined {
     case 'backspace':
       return remove(editor, 'left')
     case 'delete':
-    case 'end-of-input':
+    case 'endOfInput':
       return remove(editor, 'right')
     case 'deleteWord':
       return remove(editor, 'wordLeft')

@@ -82,8 +82,8 @@ function lineStart(text: string, index: number): number {
 
 type CursorTarget = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
 
-/** Returns the index in the text to which a movement leads. */
-function indexOf({ text, cursor }: Editor, target: CursorTarget): number {
+/** Returns the index of the cursor after a movement. */
+function targetIndex({ text, cursor }: Editor, target: CursorTarget): number {
   switch (target) {
     case 'left':
       return characterBefore(text, cursor)
@@ -104,13 +104,13 @@ function indexOf({ text, cursor }: Editor, target: CursorTarget): number {
 
 /** Moves the cursor. */
 export function move(editor: Editor, target: CursorTarget): Editor {
-  return { ...editor, cursor: indexOf(editor, target) }
+  return { ...editor, cursor: targetIndex(editor, target) }
 }
 
 /** Deletes the text between the cursor and a target. */
 export function remove(editor: Editor, target: CursorTarget): Editor {
   const { text, cursor } = editor
-  const index = indexOf(editor, target)
+  const index = targetIndex(editor, target)
   const [from, to] = index < cursor ? [index, cursor] : [cursor, index]
   const deleted = text.slice(from, to)
   const isWord = target !== 'left' && target !== 'right'

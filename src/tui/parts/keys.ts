@@ -12,7 +12,7 @@ type PlainKey =
   | 'backTab'
   | 'escape'
   | 'cancel'
-  | 'end-of-input'
+  | 'endOfInput'
   | 'search'
   | 'redraw'
   | 'up'
@@ -47,7 +47,7 @@ export const bracketedPaste = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 
 const pasteStart = '\x1b[200~'
 const pasteEnd = '\x1b[201~'
-/** Maximum length of a paste. A longer paste ends there, before its end sequence. */
+/** Maximum length of a paste. If a paste is longer, the rest is read as typed keys. */
 const PASTE_CHARS_MAX = 4_000_000
 
 const keyOfControlCharacter: Readonly<Record<string, PlainKey>> = {
@@ -57,7 +57,7 @@ const keyOfControlCharacter: Readonly<Record<string, PlainKey>> = {
   '\x01': 'home',
   '\x02': 'left',
   '\x03': 'cancel',
-  '\x04': 'end-of-input',
+  '\x04': 'endOfInput',
   '\x05': 'end',
   '\x06': 'right',
   '\x08': 'backspace',

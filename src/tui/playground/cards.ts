@@ -1,5 +1,5 @@
 import type { Passage } from '../../cli/passages/find-passages.ts'
-import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
+import { matchesIn, stemsOf, type TextRange } from '../../cli/passages/matches.ts'
 import {
   coverageBar,
   excerptWithSection,
@@ -130,7 +130,7 @@ function renderWhole(passage: Passage, question: string, width: number): Passage
   return { section, lines: lines.map(line => line.flatMap(addMarks)) }
 }
 
-function markedSpans(text: string, marks: readonly Mark[], tones: readonly Tone[] = []): StyledSpan[] {
+function markedSpans(text: string, marks: readonly TextRange[], tones: readonly Tone[] = []): StyledSpan[] {
   const spans: StyledSpan[] = []
   let position = 0
   for (const { start, end } of marks) {

@@ -1,4 +1,4 @@
-import { shellWord } from '../../base/shell-word.ts'
+import { shellWord, singleQuoted } from '../../base/shell-word.ts'
 import { plain, plainJson } from '../../cli/terminal/terminal-text.ts'
 import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'
@@ -50,11 +50,7 @@ export function equivalentCommand(
 
 /** Quotes a word for a shell if necessary. Uses single quotes for characters that are special inside double quotes. */
 function quoteForShell(word: string): string {
-  return /["\\$`!]/.test(word) ? singleQuote(word) : shellWord(word)
-}
-
-function singleQuote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
+  return /["\\$`!]/.test(word) ? singleQuoted(word) : shellWord(word)
 }
 
 function urlOf({ target }: PlaygroundState, { base }: PlaygroundSearch): string {
@@ -67,7 +63,7 @@ function curlCommand(state: PlaygroundState, request: PlaygroundSearch): string 
     `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.target.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
     `  -H 'content-type: application/json'`,
-    `  -d ${singleQuote(plainJson(request.body))}`,
+    `  -d ${singleQuoted(plainJson(request.body))}`,
   ]
   return lines.join(' \\\n')
 }

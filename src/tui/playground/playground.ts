@@ -59,7 +59,7 @@ export class Playground {
   close(): void {
     this.#stop()
     this.#cancelTick()
-    this.#isTicking = true
+    this.#isTicking = true // no tick starts after this
   }
 
   #run(effects: readonly PlaygroundEffect[]): void {

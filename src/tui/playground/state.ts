@@ -135,7 +135,7 @@ function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
     case 'pageUp':
     case 'pageDown':
       return [moveSelection(cleared, key.type), []]
-    case 'end-of-input':
+    case 'endOfInput':
       if (contentOf(cleared.question) === '') return [cleared, [{ type: 'leave' }]]
   }
   return cleared.isInSettings ? pressSettingKey(cleared, key) : typeInQuestion(cleared, key)

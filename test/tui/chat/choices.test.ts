@@ -54,7 +54,7 @@ test('selecting the only knowledge base by name does not select later ones', () 
 test.each([
   ['lama3.2', models, 'no model is named lama3.2; did you mean llama3.2?'],
   ['gpt-4o-mini', models, 'several items are named gpt-4o-mini: cheap, dear'],
-  ['elsewhere', bases, 'no knowledge base is named elsewhere; there are Handbook, papers, Laws, old'],
+  ['elsewhere', bases, 'no knowledge base is named elsewhere; choose from Handbook, papers, Laws, old'],
   ['papers, handbok', bases, 'no knowledge base is named handbok; did you mean Handbook?'],
   ['any', panel('model', []), 'no model is named any'],
 ])('%s selects nothing', (typed, list, message) => {

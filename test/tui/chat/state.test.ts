@@ -870,8 +870,8 @@ describe('typing', () => {
   })
 
   test('ctrl+d exits if the composer is empty, and deletes otherwise', () => {
-    expect(play(freshChat, { type: 'end-of-input' }).effects).toEqual([{ type: 'leave' }])
-    expect(play(freshChat, { type: 'typed', text: 'x' }, { type: 'end-of-input' }).effects).toEqual([])
+    expect(play(freshChat, { type: 'endOfInput' }).effects).toEqual([{ type: 'leave' }])
+    expect(play(freshChat, { type: 'typed', text: 'x' }, { type: 'endOfInput' }).effects).toEqual([])
   })
 
   test('a resumed conversation shows its end, and its questions are in the history', () => {

@@ -104,6 +104,13 @@ describe('playground screen', () => {
     expect(painted(play.answer('a'))).toContain(title)
   })
 
+  test('wraps the description of the knowledge base within the screen', () => {
+    const bases = [base('papers', { description: 'word '.repeat(20).trim() })]
+    const { screen } = new PlaygroundDriver({ size: { columns: 40, rows: 16 }, bases })
+    expect(screen).toContain(`\n  ${'word '.repeat(7).trim()}\n`)
+    expect(screen).not.toContain('…')
+  })
+
   test('suggests what to try if nothing was found', () => {
     const play = new PlaygroundDriver().type('heat').answer()
     expect(play.screen).toContain('nothing found in papers; try other words, or fewer of them')

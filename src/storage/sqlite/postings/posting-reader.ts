@@ -4,7 +4,7 @@ import type { SqliteConnection } from '../connection.ts'
 import { activePostingIndex } from './index-rows.ts'
 import { PostingCache } from './posting-cache.ts'
 import { uniteLists } from './posting-union.ts'
-import { type ExpandedTerm, expandTermPrefix, listVisibleTerms } from './prefix-expansion.ts'
+import { type ExpandedTerm, expandTermPrefix, listSegmentTerms } from './prefix-expansion.ts'
 import { countVisible, rankRecords, type WeightedPostings } from './ranking.ts'
 import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
 import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
@@ -135,15 +135,12 @@ export class PostingReader {
   }
 
   /**
-   * Returns terms of visible records in ascending order of their UTF-8 bytes, from `from` on, with the numbers of those
-   * records. Returns fewer than `limit` after reading many postings without a visible record, or at the end.
+   * Returns terms in ascending order of their UTF-8 bytes, from `from` on, at most `limit`. Does not check whether a visible
+   * record contains a term, because this would take much longer.
    */
-  listTerms(
-    collection: number,
-    { from, limit, rows }: { from: string; limit: number; rows: VisibleRows },
-  ): ExpandedTerm[] {
-    return this.#read(collection, rows, [], (segments, masked) =>
-      listVisibleTerms(this.#connection, segments, masked.masks, { from, limit }),
+  listTerms(collection: number, { from, limit }: { from: string; limit: number }): string[] {
+    return this.#read(collection, {}, [], segments =>
+      listSegmentTerms(this.#connection, segments, { from, limit }),
     )
   }
 

@@ -32,19 +32,19 @@ export function expandTermPrefix(
     .map(toTerm)
 }
 
-/** Returns terms of visible records in ascending order. */
-export function listVisibleTerms(
+/** Returns terms of segments in ascending order. */
+export function listSegmentTerms(
   connection: SqliteConnection,
   segments: readonly PostingSegmentRow[],
-  masks: readonly SegmentMask[],
   { from, limit }: { from: string; limit: number },
-): ExpandedTerm[] {
-  const found: ExpandedTerm[] = []
-  for (const expanded of visibleKeys(connection, segments, masks, prefixKey(from))) {
-    if (found.length === limit) break
-    if (expanded.records > 0) found.push(toTerm(expanded))
+): string[] {
+  const start = prefixKey(from)
+  const terms: string[] = []
+  for (const { term } of mergeTerms(segments.map(({ id }) => new TermCursor(connection, id, start)))) {
+    if (terms.length === limit) break
+    terms.push(termOfKey(term))
   }
-  return found
+  return terms
 }
 
 interface ExpandedKey {

@@ -13,8 +13,8 @@ export interface VisibleRows {
   /** Visibility classes that the caller may see. `key` identifies the caller's principals. */
   readonly classes?: { readonly key: string; readonly allowed: ReadonlySet<number> }
   /**
-   * Records that match a filter. `key` identifies the filter and the version of the collection. `read` returns the
-   * records in ascending order, and is called only if there is no cached mask.
+   * Records that match a filter. `key` identifies the filter. Whether a record matches must never change. `read` returns
+   * the records in ascending order, and is called only for segments that have changed, or have no cached mask.
    */
   readonly records?: { readonly key: string; read(): ArrayLike<number> }
 }

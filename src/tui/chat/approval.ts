@@ -1,6 +1,5 @@
 import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { Rows } from '../parts/rows.tsx'
 import { type Line, lineWidth, span, wrap, wrapExact } from '../parts/spans.ts'
 import { approvalChoices, DETAILS_KEY } from './approval-keys.ts'
 import type { ChatState, PendingApproval } from './types.ts'
@@ -37,9 +36,4 @@ export function approvalLines(
     [],
     ...(lineWidth(singleRow) <= width ? [singleRow] : [...choices, time]),
   ].map((line): Line => (line.length === 0 ? [] : [span('  '), ...line]))
-}
-
-/** Asks the user to approve a tool call. Shown instead of the composer. */
-export function ApprovalPrompt({ lines }: { lines: readonly Line[] }) {
-  return <Rows lines={lines} />
 }

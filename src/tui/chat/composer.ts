@@ -1,5 +1,5 @@
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { type FieldLayout, layoutField, TextField } from '../parts/text-field.tsx'
+import { type FieldLayout, layoutField } from '../parts/text-field.tsx'
 import { isEmptyChat } from './greeting.ts'
 import type { ChatState } from './types.ts'
 
@@ -17,9 +17,4 @@ export function layoutComposer(
   const hint = `ask ${plainLine(state.subject.agent)}, or type / for commands`
   const placeholder = !search && isEmptyChat(state) ? hint : ''
   return layoutField(editor, { ...options, columns: state.size.columns, title, placeholder })
-}
-
-/** The field in which the user types messages and commands. */
-export function Composer({ field }: { field: FieldLayout }) {
-  return <TextField field={field} />
 }

@@ -2,7 +2,8 @@ import type { Client } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
-import { kb } from '../../contract/knowledge.ts'
+import { lookUpName } from '../fields/tool-name.ts'
+import { lookUpBaseNames } from './names.ts'
 
 /** Maximum number of documents to look up, with one call each. */
 const documentsMax = 50
@@ -23,23 +24,15 @@ export async function lookUpJobNames(
   client: Client,
   jobs: readonly Job[],
 ): Promise<{ get(job: Job): JobNames }> {
-  const first = jobs[0]
-  if (!first) return { get: namesOf(new Map(), new Map()) }
-  return { get: namesOf(await lookUpBaseNames(client, first), await lookUpDocumentNames(client, jobs)) }
-}
-
-/** Returns a function that looks up the names of a job in two maps, which contain names by ID. */
-function namesOf(bases: ReadonlyMap<string, string>, documents: ReadonlyMap<string, string>) {
-  return ({ documentId, knowledgeBaseId }: Job): JobNames => ({
-    document: documentId && (documents.get(documentId) ?? documentId),
-    base: knowledgeBaseId && (bases.get(knowledgeBaseId) ?? knowledgeBaseId),
-  })
-}
-
-async function lookUpBaseNames(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
-  const request = { params: { workspaceId } }
-  const { items } = await client.call(kb.list, request)
-  return new Map(items.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
+  const baseIds = jobs.flatMap(({ knowledgeBaseId }) => knowledgeBaseId ?? [])
+  const bases = await lookUpBaseNames(client, jobs[0]?.workspaceId ?? '', baseIds)
+  const documents = await lookUpDocumentNames(client, jobs)
+  return {
+    get: ({ documentId, knowledgeBaseId }) => ({
+      document: documentId && (documents.get(documentId) ?? documentId),
+      base: knowledgeBaseId && (lookUpName(bases, knowledgeBaseId) ?? knowledgeBaseId),
+    }),
+  }
 }
 
 async function lookUpDocumentNames(client: Client, jobs: readonly Job[]): Promise<Map<string, string>> {
