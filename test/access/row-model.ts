@@ -293,7 +293,7 @@ export class RowModel {
     }
   }
 
-  /** Returns a document that matters for a change; undefined if there is none. */
+  /** Returns a document that matters for a change; undefined without documents of the kind. */
   #drawRow(base: ModelBase, kind: ModelRow['kind']): ModelRow | undefined {
     return this.#draw.pick(base.rows.filter(row => row.kind === kind))
   }
