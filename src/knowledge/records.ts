@@ -99,6 +99,8 @@ export class Records {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const owners = await store.owners(key, ids, visibility)
       if (owners.some(({ isVisible }) => !isVisible)) return 'hidden'
+      // Without a write, so that a missing record takes as long as a hidden one.
+      if (change.op === 'deleteRecord' && !owners[0]!.exists) return 'absent'
       const rows = [requireBaseWrite(context), ...(await this.removedChunkWrites(context, owners))]
       const outcome = await store.write([{ op: 'requireOwners', ...key, owners, visibility }, change], rows)
       if (outcome.ok) return undefined
