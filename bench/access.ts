@@ -27,11 +27,13 @@ const dimension = 384
 const otherPrincipals = 500
 /** Searches of one caller before the next caller's turn. */
 const blockSize = 30
-const recallQueries = 50
+const recallQueries = 30
+/** A search for an unknown word takes longer than the other timed requests. */
+const timedSearchesMax = 200
 const searchesAfterWrites = 50
 /** Number of principals that search in turn, and the policy with which each sees 90 % of the rows. */
 const manyPrincipals = 100
-const mostRowsPolicy = 'share >= 10 OR current_principal_id() = ANY(visible_to)'
+const mostRowsPolicy = "$principal.admin = 'true' OR share >= 10 OR current_principal_id() = ANY(visible_to)"
 /** Time for merges after the last write. */
 const quietMs = 10_000
 
@@ -59,7 +61,7 @@ const token = wrongToken()
 const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BENCH_TOKEN' }
 const server = await startServer(undefined, { config: { ...unlimited, auth }, env: { BENCH_TOKEN: token } })
 const callerWith = (key: string): Caller => ({ url: server.url, headers: { authorization: `Bearer ${key}` } })
-/** Sees all rows, without a filter. */
+/** Creates what the benchmark needs. Its requests are audited, so its searches are not measured. */
 const operator = callerWith(token)
 
 async function createWorkspace(): Promise<string> {
@@ -141,7 +143,7 @@ async function recallOf(
   return found / wanted
 }
 
-/** Measures the searches of all callers in turns. The first caller is the baseline. */
+/** Measures the searches of all callers in turns, after each has made all searches once. The first caller is the baseline. */
 async function compareSearches(
   base: string,
   callers: ReadonlyMap<string, Caller>,
@@ -153,15 +155,18 @@ async function compareSearches(
   for (const [modeName, mode] of Object.entries(searches)) {
     const times = new Map([...callers.keys()].map(name => [name, [] as number[]]))
     const cpu = new Map([...callers.keys()].map(name => [name, 0]))
-    for (const [, caller] of callers)
-      for (const text of queries.slice(0, blockSize)) await search(caller, base, text, mode)
-    for (let from = 0; from < queries.length; from += blockSize)
-      for (const [name, caller] of callers) {
+    for (const caller of callers.values()) for (const text of queries) await search(caller, base, text, mode)
+    const turns = [...callers]
+    for (let from = 0; from < queries.length; from += blockSize) {
+      for (const [name, caller] of turns) {
         const before = cpuMs()
         for (const text of queries.slice(from, from + blockSize))
           times.get(name)!.push(await timeOf(() => search(caller, base, text, mode)))
         cpu.set(name, cpu.get(name)! + cpuMs() - before)
       }
+      // Each caller is first in turn, because the first one fills caches.
+      turns.push(turns.shift()!)
+    }
     const [baseline] = callers.keys()
     for (const [name, caller] of callers) {
       const p50 = median(times.get(name)!)
@@ -203,11 +208,16 @@ async function compareAfterWrites(
 }
 
 /** Measures searches of many principals in turn, each of which has searched before. */
-async function compareManyPrincipals(workspace: string, base: string, queries: readonly string[]) {
+async function compareManyPrincipals(
+  workspace: string,
+  base: string,
+  administrator: Caller,
+  queries: readonly string[],
+) {
   await call(operator, 'PATCH', base, { policyDsl: mostRowsPolicy, policyEnabled: true })
   const principals: Caller[] = []
   for (let at = 0; at < manyPrincipals; at++) principals.push(await createPrincipal(workspace, `other${at}`))
-  const callersOf = { without: [operator], '90 %': principals }
+  const callersOf = { without: [administrator], '90 %': principals }
   const rows: string[][] = []
   for (const [modeName, mode] of Object.entries(modes)) {
     const cpu = { without: 0, '90 %': 0 }
@@ -262,7 +272,8 @@ async function compareTimings(base: string, caller: Caller): Promise<string[][]>
   const rows: string[][] = []
   for (const [name, request] of Object.entries(pairs)) {
     const [hidden, absent]: [number[], number[]] = [[], []]
-    for (let at = 0; at < requestCount; at++)
+    const count = name.startsWith('search') ? Math.min(requestCount, timedSearchesMax) : requestCount
+    for (let at = 0; at < count; at++)
       for (const isHidden of at % 2 === 0 ? [true, false] : [false, true])
         (isHidden ? hidden : absent).push(await timeOf(() => request(isHidden)))
     const difference = median(hidden) / median(absent) - 1
@@ -294,7 +305,10 @@ try {
   const visibleBases = new Map<number, string>()
   for (const share of shares.filter(each => each < 100))
     visibleBases.set(share, await createBase(workspace, `visible${share}`, embeddingServiceId))
-  const callers = new Map<string, Caller>([['without', operator]])
+  // An administrator searches all rows without a filter.
+  await call(operator, 'POST', `${workspace}/principals`, { principalId: 'root', role: 'admin' })
+  const administrator = await createPrincipal(workspace, 'root')
+  const callers = new Map<string, Caller>([['without', administrator]])
   for (const share of shares) callers.set(`${share} %`, await createPrincipal(workspace, `sees${share}`))
   const visibleBaseOf = new Map(shares.map(share => [`${share} %`, visibleBases.get(share) ?? base]))
   const queries = await store(base, visibleBases)
@@ -315,7 +329,7 @@ try {
     'recall',
   ]
   console.log(`\n${table(heads, await compareSearches(base, callers, visibleBaseOf, queries))}`)
-  const unknown = queries.map((text, at) => `${text} zeppelin${wordOf(at)}`)
+  const unknown = queries.slice(0, blockSize).map((text, at) => `${text} zeppelin${wordOf(at)}`)
   const unknownMode = { 'lexical, with an unknown word': { lexicalWeight: 1 } }
   const unknownRows = await compareSearches(base, callers, visibleBaseOf, unknown, unknownMode)
   console.log(`\n${table(heads, unknownRows)}`)
@@ -329,7 +343,7 @@ try {
     'ratio of p50',
     'ratio of CPU',
   ]
-  console.log(`\n${table(manyHeads, await compareManyPrincipals(workspace, base, queries))}`)
+  console.log(`\n${table(manyHeads, await compareManyPrincipals(workspace, base, administrator, queries))}`)
   const timings = await compareTimings(base, callers.get('10 %')!)
   console.log(`\n${table(['request', 'hidden: p50 ms', 'missing: p50 ms', 'difference'], timings)}`)
 } finally {

@@ -17,7 +17,7 @@ test('content routes answer as the reference evaluator decides, after any change
       for (let step = 0; step < stepsPerRun; step++) await model.step(questionsPerStep)
       const { leaks, refusals, decisions } = model.report
       expect({ leaks, refusals }).toEqual({ leaks: [], refusals: [] })
-      expect(decisions).toBeGreaterThan(1_000)
+      expect(decisions).toBeGreaterThan(100)
     }),
     { numRuns: runs, endOnFailure: true },
   )
