@@ -2,7 +2,7 @@
  * Compares decisions about rows with the reference evaluator of policies, for random policies, principals and rows: in the
  * storage engine, and over HTTP after random changes. Fails if a row is shown that the reference hides, or the reverse.
  *
- * npm run bench:decisions -- [--decisions 1000000] [--steps 600] [--seed N]
+ * npm run bench:decisions -- [--decisions=1000000] [--steps=600] [--seed=1]
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
