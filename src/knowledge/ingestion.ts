@@ -180,7 +180,6 @@ export class Ingestion {
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
     const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
-    await this.parts.whenWritable(context)
     const outcome = await context.store.write(
       [...writes.changes, chunkUpsert(context, document, prepared)],
       writes.rows,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { builtInToolIds } from '../harness/tools.ts'
 import { callMcpTool, itemsOf, type JsonObject } from './principal-requests.ts'
 import { createAgent, ingest, missingId, openRestrictedWorkspace } from './restricted-workspace.ts'
 
@@ -49,14 +50,7 @@ test('citations and chunk IDs of stored answers are removed while their document
 test('tools of agents return and count only visible documents, and answer for a hidden one as for a missing one', async () => {
   const { alice, knowledgeBaseId, ids, agent } = await openWithDocuments()
   const path = await agent.startConversation(alice)
-  const tools = [
-    'list_documents',
-    'count_documents',
-    'summarize_kb',
-    'search_kb',
-    'get_document',
-    'list_chunks',
-  ]
+  const tools = builtInToolIds.filter(id => id !== 'list_kbs')
   const callsFor = (documentId: string | undefined) =>
     tools.map(name => {
       const one = { knowledgeBaseId, documentId }

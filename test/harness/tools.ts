@@ -11,6 +11,17 @@ import { open, type TestRuntime, type TestRuntimeOptions } from './runtime.ts'
 
 type AgentTools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
 
+/** IDs of the built-in tools, in the order of lists. */
+export const builtInToolIds = [
+  'list_kbs',
+  'list_documents',
+  'count_documents',
+  'summarize_kb',
+  'search_kb',
+  'get_document',
+  'list_chunks',
+]
+
 /** Returns the context of a key with the given scopes. */
 export function keyWith(...scopes: Scope[]): AuthContext {
   return verifiedContext('apiKey', {

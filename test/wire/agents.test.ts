@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { builtInToolIds } from '../harness/tools.ts'
 import { anyText, arrayOf, exactly, Matcher } from './exactly.ts'
 import { idOf, makeWorkspace } from './fixtures.ts'
 import { past, type Row, useServer } from './harness.ts'
@@ -289,19 +290,9 @@ describe('agent templates', () => {
 })
 
 describe('agent tools', () => {
-  const builtin = [
-    'list_kbs',
-    'list_documents',
-    'count_documents',
-    'summarize_kb',
-    'search_kb',
-    'get_document',
-    'list_chunks',
-  ]
-
   test('a workspace lists the built-in tools in order, with argument schemas', async () => {
     const { items } = (await wire.get(`${await makeWorkspace(wire)}/available-tools`)) as { items: Row[] }
-    expect(items.map(({ id }) => id)).toEqual(builtin)
+    expect(items.map(({ id }) => id)).toEqual(builtInToolIds)
     const inputSchema = new Matcher('an object schema that takes nothing else', value => {
       const { type, additionalProperties } = value as Row
       return type === 'object' && additionalProperties === false

@@ -1,18 +1,8 @@
 import { expect, test } from 'vitest'
 import { records } from '../../../src/contract/records.ts'
 import { makeBase } from '../../harness/resources.ts'
-import { setUpTools } from '../../harness/tools.ts'
+import { builtInToolIds, setUpTools } from '../../harness/tools.ts'
 import { unknownId } from '../../wire/shapes.ts'
-
-const builtin = [
-  'list_kbs',
-  'list_documents',
-  'count_documents',
-  'summarize_kb',
-  'search_kb',
-  'get_document',
-  'list_chunks',
-]
 
 /** Creates two knowledge bases, on birds and on ships. */
 async function createLibrary() {
@@ -39,7 +29,7 @@ async function createLibrary() {
 test('an agent without named tools has the seven built-in ones, and otherwise the existing ones of those named', async () => {
   const { toolsOf } = await setUpTools()
   const ids = async (toolIds: readonly string[]) => (await toolsOf(toolIds)).map(({ id }) => id)
-  expect(await ids([])).toEqual(builtin)
+  expect(await ids([])).toEqual(builtInToolIds)
   const named = ['search_kb', 'list_kbs', 'native:fetch', 'no_such', `mcp:${unknownId}:look`]
   expect(await ids(named)).toEqual(['list_kbs', 'search_kb'])
   const [one, ...others] = await toolsOf()
