@@ -2,20 +2,24 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
-import type { Pager } from '../storage/cursor.ts'
+import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { AuditRecords } from './audit-records.ts'
 import { AuditRetention } from './audit-retention.ts'
 import { AuditTrail } from './audit-trail.ts'
+import { AccessTools } from './policy/access-tools.ts'
 import { Principals } from './principals.ts'
-import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
+import { accessToolHandlers, auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
 import { type AccessOf, RowAccessRules } from './row-access.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
+import { AccessHistory } from './versions/access-history.ts'
+import { VersionRetention } from './versions/version-retention.ts'
 
 export interface AccessDependencies {
   readonly rows: RowStore
   readonly pager: Pager
+  readonly cursors: Cursors
   readonly clock: Clock
   readonly log: Log
   readonly config: Config
@@ -27,6 +31,7 @@ export interface AccessDependencies {
 export function openAccess(deps: AccessDependencies) {
   const audit = new AuditTrail(deps)
   const retention = new AuditRetention({ ...deps, trail: audit, ...deps.config.runtime.audit })
+  const versionRetention = new VersionRetention({ ...deps, ...deps.config.runtime.audit })
   const { auth } = deps.config
   const mapsRoles = usesOidc(auth) && auth.oidc?.roleMapping != null
   const principals = new Principals({ ...deps, mapsRoles })
@@ -39,9 +44,13 @@ export function openAccess(deps: AccessDependencies) {
     /** Returns what an actor may see in a workspace now. */
     rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
     learnableRows: (workspaceId: string) => rules.learnableRows(workspaceId),
-    /** Deletes old audit records now, and then regularly. */
-    start: () => retention.start(),
+    /** Deletes old audit records and access versions now, and then regularly. */
+    start() {
+      retention.start()
+      versionRetention.start()
+    },
     async close() {
+      await versionRetention.close()
       await retention.close()
       await audit.close()
     },
@@ -49,6 +58,7 @@ export function openAccess(deps: AccessDependencies) {
       audit: auditHandlers(new AuditRecords({ ...deps, trail: audit })),
       principals: principalHandlers(principals),
       policy: policyHandlers(deps.rows, principals),
+      accessTools: accessToolHandlers(new AccessTools({ ...deps, history: new AccessHistory(deps) })),
     },
   }
 }

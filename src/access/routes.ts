@@ -1,9 +1,11 @@
+import type { accessTools } from '../contract/access-tools.ts'
 import type { audit } from '../contract/audit.ts'
 import type { policy } from '../contract/policy.ts'
 import type { principals } from '../contract/principals.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
 import type { Handlers } from './caller.ts'
+import type { AccessTools } from './policy/access-tools.ts'
 import { listDecisions } from './policy/decisions.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
@@ -57,5 +59,15 @@ export function policyHandlers(rows: RowStore, principals: Principals): Handlers
       status: 200,
       body: { items: await listDecisions(rows, params.workspaceId, query), nextCursor: null },
     }),
+  }
+}
+
+export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
+  return {
+    explain: async input => ({ status: 200, body: await tools.explain(input) }),
+    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
+    documents: async input => ({ status: 200, body: await tools.documents(input) }),
+    counts: async input => ({ status: 200, body: await tools.counts(input) }),
+    diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }
 }

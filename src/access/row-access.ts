@@ -5,16 +5,13 @@ import type { Filter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Actor, Visibility } from '../storage/visibility.ts'
+import { builtInPolicy, enabledPolicyDsl } from './policy/base-policy.ts'
 import { compilePolicy, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { type AuthContext, principalIdOf } from './subject.ts'
 
-/** The policy of knowledge bases without an enabled policy. */
-const builtInPolicy = parsePolicy(
-  "$principal.admin = 'true' OR current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)",
-)
 const parsedMax = 200
 
 /** The policy fields of a knowledge base. */
@@ -92,8 +89,9 @@ export class RowAccessRules {
     return workspace?.row.rlacEnabled ? publicRows : fullVisibility()
   }
 
-  #visibilityOf(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyFields): Visibility {
-    const policy = policyEnabled && policyDsl !== null ? this.#parse(policyDsl) : builtInPolicy
+  #visibilityOf(principal: ActingPrincipal, base: PolicyFields): Visibility {
+    const dsl = enabledPolicyDsl(base)
+    const policy = dsl === null ? builtInPolicy.policy : this.#parse(dsl)
     const compiled = compilePolicy(policy, principal)
     if (compiled.kind === 'constant' && compiled.value) return toVisibility(undefined)
     return toVisibility(toFilter(compiled))

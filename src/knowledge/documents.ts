@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
 import { policyDenied } from '../access/row-access.ts'
+import { documentVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -9,7 +10,7 @@ import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
-import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
+import { type RowRevision, type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
@@ -155,7 +156,8 @@ export class Documents {
       const revision = haveInheritedFieldsChanged(before, after)
         ? await this.rewriteChunks(stored, after, caller.signal)
         : stored
-      if (revision && (await this.replace(after, revision))) return after
+      const version = documentVersion(before, after, after.updatedAt)
+      if (revision && (await this.replace(after, revision, version))) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
@@ -178,10 +180,19 @@ export class Documents {
     return isRewritten ? revision : undefined
   }
 
-  /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
-  private async replace(row: DocumentRow, revision: RowRevision): Promise<boolean> {
+  /**
+   * Replaces a document. Returns false if it changed or was deleted in the meantime.
+   *
+   * @param more  more writes for the same transaction
+   */
+  private async replace(
+    row: DocumentRow,
+    revision: RowRevision,
+    more: readonly Write[] = [],
+  ): Promise<boolean> {
     const outcome = await this.parts.rows.atomic([
       { op: 'replace', table: tables.documents, row, ...revisionOf(revision) },
+      ...more,
     ])
     return outcome.ok
   }

@@ -203,6 +203,26 @@ export interface AuditRow extends AuditRecord {
   refusal?: 1
 }
 
+/** What decides about access, by kind: the fields that a policy or a decision can depend on. */
+export interface AccessVersionStates {
+  workspace: Pick<Workspace, 'rlacEnabled' | 'createdAt'>
+  knowledgeBase: Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled' | 'createdAt'>
+  principal: Pick<Principal, 'label' | 'role' | 'attributes' | 'createdAt'>
+  document: Pick<Document, 'metadata' | 'visibleTo' | 'ownerPrincipalId' | 'sourceFilename' | 'status'>
+}
+
+/** What decided about access until a change. */
+export interface AccessVersionRow<Kind extends keyof AccessVersionStates = keyof AccessVersionStates> {
+  workspaceId: string
+  versionId: string
+  kind: Kind
+  /** ID of what changed. For a document: the IDs of its knowledge base and of the document, with a slash between them. */
+  targetId: string
+  /** Timestamp of the change. */
+  until: string
+  state: AccessVersionStates[Kind]
+}
+
 /** A value that belongs to the whole store, such as the key that signs cursors. */
 export interface SettingRow {
   name: string
@@ -383,6 +403,17 @@ export const tables = {
       byDay: ['workspaceId', 'auditDay', 'ordinal'],
       byPrincipal: ['workspaceId', 'principalId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  accessVersions: declareTable<AccessVersionRow>({
+    name: 'access_versions',
+    key: ['workspaceId', 'versionId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKind: ['workspaceId', 'kind', 'until', 'ordinal'],
+      byTarget: ['workspaceId', 'kind', 'targetId', 'until', 'ordinal'],
+      byTime: ['until', 'ordinal'],
     },
   }),
   secretReleases: declareTable<SecretRelease>({

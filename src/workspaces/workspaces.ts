@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { Subject } from '../access/subject.ts'
+import { workspaceVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -113,7 +114,11 @@ export class Workspaces {
         caller.checkChange(row, patch)
         return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
       },
-      (oldRow, newRow) => [...firstPrincipal, ...caller.recordChange(oldRow, newRow, { label: newRow.name })],
+      (oldRow, newRow) => [
+        ...firstPrincipal,
+        ...workspaceVersion(oldRow, newRow, now),
+        ...caller.recordChange(oldRow, newRow, { label: newRow.name }),
+      ],
     )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
     // Another request has just created the first principal.

@@ -852,7 +852,12 @@ function policyOf({ policy }: ModelBase): Policy {
 }
 
 /** Returns the columns of a row, as docs/access.md defines them. */
-function columnsOf({ metadata, visibleTo, owner, filename }: ModelRow): JsonObject {
+export function columnsOf({
+  metadata,
+  visibleTo,
+  owner,
+  filename,
+}: Pick<ModelRow, 'metadata' | 'visibleTo' | 'owner' | 'filename'>): JsonObject {
   const { owner_id: _, source_filename: __, ...fields } = metadata
   return {
     ...fields,
