@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { AccessCaseResult } from './access/policy/run-access-cases.ts'
 import { systemClock } from './base/clock.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
@@ -10,6 +11,7 @@ import { type ConfigValue, describeConfig } from './config/describe-config.ts'
 import { type ConfigFile, findConfig } from './config/find-config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { readManagedEnv } from './config/managed-env.ts'
+import type { AccessCases } from './config/read-access-cases.ts'
 import type { Config } from './config/schema.ts'
 import { defaultLocation, storeLocation } from './config/store-location.ts'
 import { WbError } from './contract/errors.ts'
@@ -27,6 +29,25 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
+
+/** Test cases of access, with the results of those whose documents are in the file. */
+export interface AccessCaseReport extends AccessCases {
+  readonly results: readonly (AccessCaseResult | undefined)[]
+}
+
+/**
+ * Reads test cases of access from a file, and evaluates those whose documents are in the file.
+ *
+ * @throws validation_error  the file or the policy is invalid
+ */
+export async function testAccessCases(path: string): Promise<AccessCaseReport> {
+  const [{ readAccessCases }, { runAccessCases }] = await Promise.all([
+    import('./config/read-access-cases.ts'),
+    import('./access/policy/run-access-cases.ts'),
+  ])
+  const cases = readAccessCases(path)
+  return { ...cases, results: runAccessCases(cases) }
+}
 
 /** The data directory of a runtime on this machine, and the possible sources of its configuration file. */
 interface LocalRuntimeOptions {

@@ -2,38 +2,44 @@ import type { AccessExplanation, AccessReason } from '../../contract/access-tool
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { wrapWords } from '../terminal/wrap.ts'
+import { wrapLine, wrapWords } from '../terminal/wrap.ts'
 
 /** Prints a decision and the conditions that decide it. In a pipe, prints fields, and then one line per condition. */
 export function printExplanation(output: Output, explanation: AccessExplanation, base: KnowledgeBase): void {
-  if (output.json) {
-    output.value(explanation)
-    return
-  }
   const { visible, rule, principal, document, reasons, at } = explanation
-  if (output.interactive) {
-    const [first, second] = sentences(explanation, base)
-    const mark = visible ? output.style.good('✓') : output.style.bad('✗')
-    output.result(wrapWords(`  ${mark} ${first}`, output.width))
-    output.result(wrapWords(`    ${second}`, output.width))
-    if (reasons.length > 0) output.result('')
-  } else
-    output.fields(explanation, {
-      visible,
-      principal: principal.principalId,
-      document: document.documentId,
-      rule,
-      at,
-    })
-  output.list(reasons, {
-    columns: {
-      col: { value: row => row.position, format: 'count' },
-      condition: { value: row => row.text, format: 'flexible' },
-      result: { value: formatResult, tone: row => (letsIn(row) ? 'good' : 'bad') },
-      values: { value: formatValues, format: 'flexible' },
-    },
-    empty: [],
+  if (output.json) output.value(explanation)
+  else if (output.interactive) printSentences(output, explanation, base)
+  else {
+    const fields = { visible, principal: principal.principalId, document: document.documentId, rule, at }
+    output.fields(explanation, fields)
+    for (const reason of reasons)
+      output.result(
+        [`col ${reason.position}`, reason.text, formatResult(reason), formatValues(reason)]
+          .map(plainLine)
+          .join('\t'),
+      )
+  }
+}
+
+function printSentences(output: Output, explanation: AccessExplanation, base: KnowledgeBase): void {
+  const { style, width } = output
+  const { visible, reasons } = explanation
+  const [first, second] = sentences(explanation, base)
+  const positions = reasons.map(({ position }) => `col ${position}`)
+  const positionWidth = Math.max(0, ...positions.map(({ length }) => length))
+  const indent = '    '.length + positionWidth + '  '.length
+  const reasonLines = reasons.flatMap((reason, index) => {
+    const result = style[letsIn(reason) ? 'good' : 'bad'](formatResult(reason))
+    const values = formatValues(reason)
+    return [
+      `    ${style.dim(positions[index]!.padEnd(positionWidth))}  ${plainLine(reason.text)}`,
+      `${' '.repeat(indent)}${result}${values === '' ? '' : `: ${plainLine(values)}`}`,
+    ]
   })
+  output.result(wrapWords(`  ${visible ? style.good('✓') : style.bad('✗')} ${first}`, width))
+  output.result(wrapWords(`    ${second}`, width))
+  if (reasonLines.length > 0) output.result('')
+  for (const line of reasonLines) for (const part of wrapLine(line, width, indent)) output.result(part)
 }
 
 function sentences(
