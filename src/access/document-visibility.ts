@@ -31,7 +31,6 @@ export async function isDocumentVisible(
   return access.canRead(
     base.row,
     { action },
-    visibility =>
-      !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row)),
+    visibility => !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row)),
   )
 }

@@ -3,7 +3,7 @@ import { needs, operator } from './access.ts'
 import { AuditRecord, auditActions } from './audit-record.ts'
 import { timestampInput } from './fields.ts'
 import { pageOfItems, pageQuery } from './page.ts'
-import { PolicyDecision } from './policy.ts'
+import { PolicyDecision, policyDecisions } from './policy.ts'
 import { route } from './route.ts'
 
 const auditQuery = pageQuery.extend({
@@ -16,7 +16,7 @@ const decisionPageQuery = pageQuery.extend({
   principalId: z.string().optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional().meta({ description: 'only decisions of this day (UTC)' }),
-  decision: PolicyDecision.shape.decision.optional(),
+  decision: z.enum(policyDecisions).optional(),
 })
 export type DecisionPageQuery = z.output<typeof decisionPageQuery>
 

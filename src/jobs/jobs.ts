@@ -53,7 +53,10 @@ export class Jobs {
     access.requirePrincipal()
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
-    const search = { finds: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'), isExhausted: false }
+    const search = {
+      finds: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'),
+      isExhausted: false,
+    }
     const page = await pager.searchPage(tables.jobs, newestFirst, query, search)
     if (page.nextCursor === null) return page
     // A cursor must not reveal that hidden jobs follow.

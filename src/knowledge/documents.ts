@@ -129,6 +129,23 @@ export class Documents {
   }
 
   /**
+   * Returns the document of a hit; undefined if the caller may no longer see it, or if it is in another knowledge base. In the
+   * policy audit, this is a part of the search, so that a search is one decision and not one per hit.
+   *
+   * @throws knowledge_base_not_found, policy_principal_required
+   */
+  async findForHit(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow | undefined> {
+    const { base, access } = await this.accessTo(documentKey, caller)
+    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
+    const isVisible = await access.canRead(
+      base,
+      { action: 'search' },
+      visibility => stored !== undefined && documentMatcher(visibility)(stored.row),
+    )
+    return isVisible ? stored?.row : undefined
+  }
+
+  /**
    * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
    * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
    *

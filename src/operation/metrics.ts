@@ -131,10 +131,7 @@ const startProcessMeters = once(async () => {
   return register
 })
 
-async function openMeters(
-  { version, commit }: BuildInfo,
-  countLostDecisions: () => number,
-): Promise<Meters> {
+async function openMeters({ version, commit }: BuildInfo, countLostDecisions: () => number): Promise<Meters> {
   const { Counter, Gauge, Histogram, Registry } = await loadPrometheus()
   const registry = new Registry()
   const metricOptions = (name: string, help: string) => ({
