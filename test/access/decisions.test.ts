@@ -52,7 +52,7 @@ async function openWithDocuments() {
 }
 
 describe('with row-level access, a decision is recorded', () => {
-  test('for each action on documents, once per request', async () => {
+  test('for each action on documents, once per request [S7.3-15]', async () => {
     const opened = await openWithDocuments()
     const { alice, base, workspace, own, hidden } = opened
     const during = (line: string, json?: unknown) => decisionsDuring(opened, () => alice(line, json))
@@ -329,6 +329,22 @@ describe('the list of decisions', () => {
       'workspace_not_found',
     )
   })
+})
+
+test('S7.3-16: a caller of another workspace gets the same response as for a workspace that does not exist', async () => {
+  const opened = await openWithDocuments()
+  const { operator, alice, workspace, base } = opened
+  const other = await operator('POST /api/v1/workspaces', { name: 'other', kind: 'local', rlacEnabled: true })
+  const responseFor = async (workspaceId: unknown, path: string) => {
+    const { status, text, headers } = await alice(`GET /api/v1/workspaces/${workspaceId}${path}`)
+    return [status, text.replaceAll(headers.get('x-request-id')!, '').replaceAll(String(workspaceId), 'ID')]
+  }
+  const basePath = base.slice(workspace.length)
+  for (const path of ['', '/audit/decisions', '/jobs', basePath, `${basePath}/documents`]) {
+    const response = await responseFor(other.body.workspaceId, path)
+    expect(response).toEqual(await responseFor(missingId, path))
+    expect(response[0]).toBe(403)
+  }
 })
 
 test('deleting a workspace deletes its decisions, also those that are still queued', async () => {
