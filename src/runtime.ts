@@ -204,7 +204,10 @@ async function buildRuntime(
     listTools,
     signIns,
     listExposedTools: (...args) => mcp.listTools(...args),
-    purge: [workspace => knowledge.bases.purge(workspace)],
+    purge: [
+      workspace => knowledge.bases.purge(workspace),
+      ({ workspaceId }) => access.purgeDecisions(workspaceId),
+    ],
     publish: (...args) => knowledge.publish(...args),
     refit: workspaceId => knowledge.refit(workspaceId),
   })
@@ -240,6 +243,7 @@ async function buildRuntime(
     countWorkspaces,
     requireSpace: store.requireSpace,
     ingestLoad,
+    countLostDecisions: access.countLostDecisions,
   })
   const jobs = openJobs({
     ...deps,

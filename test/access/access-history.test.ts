@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { VersionRetention } from '../../src/access/versions/version-retention.ts'
+import { openVersionRetention } from '../../src/access/versions/version-retention.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock, waitUntil } from '../harness/runtime.ts'
@@ -107,7 +107,7 @@ test('old versions and versions above the maximum are deleted, and times before 
   const count = () => rows.count(tables.accessVersions, 'byTime', [])
   const prune = async (versionsMax: number, left: number) => {
     const log = { debug() {}, info() {}, warn() {}, error() {} }
-    const retention = new VersionRetention({ rows, clock, log, retentionDays: 1, versionsMax })
+    const retention = openVersionRetention({ rows, clock, log, retentionDays: 1, versionsMax })
     onTestFinished(() => retention.close())
     retention.start()
     await waitUntil(async () => (await count()) === left)

@@ -80,7 +80,7 @@ const commandOrder = [
   'models',
   'templates',
   'adoptable',
-  'audit',
+  'decisions',
   'follow',
   'allow',
   'releases',
