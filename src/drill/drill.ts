@@ -23,9 +23,11 @@ import { type CanaryConversation, DrillRun, type DrillWorld, type SendRequest } 
 import {
   changeProbes,
   fileForm,
+  historyProbes,
   type Probe,
   plantingRoutes,
   question,
+  readOwnDocuments,
   readProbes,
   routesWithoutContent,
 } from './probes.ts'
@@ -81,6 +83,8 @@ export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
     principalId: principal.id,
     seesAll: (knowledgeBaseId: string) => seesEverything(principal, world, knowledgeBaseId),
   }))
+  for (const asker of askers) await readOwnDocuments(asker)
+  for (const asker of askers) await askAll(historyProbes, asker, deps.signal)
   for (const [done, asker] of askers.entries()) {
     deps.onProgress(done, askers.length)
     await askAll(readProbes, asker, deps.signal)
@@ -362,6 +366,7 @@ async function listAll<Item>(run: DrillRun, name: string): Promise<Item[]> {
 /** Names of all routes that a drill asks. */
 export const askedRoutes: ReadonlySet<string> = new Set([
   ...plantingRoutes.keys(),
+  ...historyProbes.keys(),
   ...readProbes.keys(),
   ...changeProbes.keys(),
 ])

@@ -190,11 +190,34 @@ export const plantingRoutes: ReadonlyMap<string, Probe['proof']> = new Map([
   ['chat.stream', 'shows'],
 ])
 
+/** Reads the documents that a principal may see, so that the history of the workspace contains requests of all principals. */
+export async function readOwnDocuments(asker: Asker): Promise<void> {
+  const { run, world, principalId } = asker
+  for (const { base, documentId, viewers } of world.documents) {
+    if (!viewers.has(principalId)) continue
+    const params = { knowledgeBaseId: base.knowledgeBaseId, documentId }
+    await run.ask('documents.show', principalId, { params })
+    await callMcp(asker, 'tools/call', { name: 'get_document', arguments: params })
+  }
+}
+
+/**
+ * Reads of what others have done. They are asked before any request for something hidden, because the reason of a refused
+ * request contains the ID that its caller has sent.
+ */
+export const historyProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
+  ['audit.list', neither(async asker => void (await readAll(asker, 'audit.list')))],
+  ['audit.decisions', neither(async asker => void (await readAll(asker, 'audit.decisions')))],
+  [
+    'connect.traffic',
+    neither(async ({ run, principalId }) => {
+      await run.ask('connect.traffic', principalId, { query: { limit: 200 } })
+    }),
+  ],
+])
+
 /** Reads of content, in the order in which they are asked. */
 export const readProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
-  // Before all requests by ID, because the decisions of a principal contain the IDs that it has requested.
-  ['audit.decisions', neither(async asker => void (await readAll(asker, 'audit.decisions')))],
-  ['audit.list', neither(async asker => void (await readAll(asker, 'audit.list')))],
   [
     'documents.list',
     shows(
@@ -274,10 +297,11 @@ export const readProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
   ],
   [
     'kb.list',
-    neither(async ({ run, seesAll, principalId }) => {
+    neither(async ({ run, world, seesAll, principalId }) => {
+      const isPlanted = (id: string) => world.bases.some(({ knowledgeBaseId }) => knowledgeBaseId === id)
       const { body } = await run.ask('kb.list', principalId, { query: { limit: 200 } })
       for (const { knowledgeBaseId, size } of body.items as { knowledgeBaseId: string; size?: object }[])
-        if (size && !seesAll(knowledgeBaseId))
+        if (size && isPlanted(knowledgeBaseId) && !seesAll(knowledgeBaseId))
           run.reportLeak('kb.list', principalId, 'the size of hidden documents')
     }),
   ],
@@ -314,10 +338,6 @@ export const readProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
   eachDocument('jobs.show', ({ jobId }) => ({ jobId })),
   eachDocument('jobs.events', ({ jobId }) => ({ jobId })),
   ['mcp.send', shows(askMcp)],
-  [
-    'connect.traffic',
-    neither(async ({ run, principalId }) => void (await run.ask('connect.traffic', principalId))),
-  ],
   [
     'openai.complete',
     shows(async ({ run, world, principalId }) => {

@@ -3,7 +3,13 @@ import { systemClock } from '../../src/base/clock.ts'
 import { askedRoutes, runDrill } from '../../src/drill/drill.ts'
 import type { DrillReport } from '../../src/drill/drill-report.ts'
 import { echoModel } from '../../src/drill/echo-model.ts'
-import { changeProbes, plantingRoutes, readProbes, routesWithoutContent } from '../../src/drill/probes.ts'
+import {
+  changeProbes,
+  historyProbes,
+  plantingRoutes,
+  readProbes,
+  routesWithoutContent,
+} from '../../src/drill/probes.ts'
 import { workspaceRoutes } from '../../src/drill/route-names.ts'
 import type { RuntimeOverrides } from '../../src/runtime.ts'
 import { openRestrictedWorkspace } from './restricted-workspace.ts'
@@ -45,13 +51,29 @@ test('a drill finds no leaks, and each route shows canaries or refuses requests 
   timeout,
 }, async () => {
   const report = await drill()
+  const counts = new Map<string, number>()
+  for (const f of report.findings) {
+    const k = `${f.kind} ${f.route} ${f.description.replace(/[0-9a-f-]{30,}/, 'ID').slice(0, 160)}`
+    counts.set(k, (counts.get(k) ?? 0) + 1)
+  }
+  console.log(counts)
+  console.table(
+    report.routes.map(({ name, requests, shown, refused, leaks, wrongRefusals }) => ({
+      name,
+      requests,
+      shown,
+      refused,
+      leaks,
+      wrongRefusals,
+    })),
+  )
   expect(report.findings).toEqual([])
   expect(report).toMatchObject({ leaks: 0, wrongRefusals: 0, principalsTotal: 3 })
   expect(report.principals).toEqual(['ada', 'bob', 'root', 'drill-stranger'])
   expect(report.policies.map(({ dsl }) => dsl)).toEqual([null, teamPolicy])
   const proofs = new Map([
     ...plantingRoutes,
-    ...[...readProbes, ...changeProbes].map(([name, { proof }]) => [name, proof] as const),
+    ...[...historyProbes, ...readProbes, ...changeProbes].map(([name, { proof }]) => [name, proof] as const),
   ])
   const results = new Map(report.routes.map(result => [result.name, result]))
   for (const [name, proof] of proofs) {
