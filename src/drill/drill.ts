@@ -1,5 +1,5 @@
 import { compilePolicy } from '../access/policy/compile.ts'
-import { type PolicyDocument, policyColumns } from '../access/policy/document-fields.ts'
+import { policyColumns } from '../access/policy/document-fields.ts'
 import type { ActingPrincipal } from '../access/policy/evaluate.ts'
 import { toActingPrincipal } from '../access/principals.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
@@ -211,7 +211,15 @@ async function plant(
     const params = { knowledgeBaseId: base.knowledgeBaseId, documentId: ids.documentId }
     const { body } = await run.asOperator('documents.show', { params })
     if (body.status !== 'ready') throw new Error(`a canary was not ingested: ${body.errorMessage}`)
-    const row = policyColumns(body as unknown as PolicyDocument)
+    // The fields are those of the request, not of the response, so that the runtime cannot influence what is expected.
+    const row = policyColumns({
+      ...params,
+      metadata: metadataOf(fields, secret),
+      visibleTo: fields.visibleTo,
+      ownerPrincipalId: fields.owner,
+      sourceFilename: filename,
+      status: 'ready',
+    })
     const viewers = viewersOf(base.policy, principals, row)
     documents.push({ ...ids, ids: Object.values(ids), base, secret, filename, viewers })
     records.push(await storeRecord(run, base, { fields, principals }))
@@ -245,7 +253,7 @@ async function ingest(
     body: {
       text: textOf(secret),
       sourceFilename: filename,
-      metadata: { ...allowedMetadata(fields), drill: 'yes', title: `Canary ${secret}` },
+      metadata: metadataOf(fields, secret),
       visibleTo: fields.visibleTo,
       ownerPrincipalId: fields.owner,
     },
@@ -273,6 +281,10 @@ async function storeRecord(
 
 function textOf(secret: string): string {
   return `The ${sharedWord} report contains the word ${secret}.`
+}
+
+function metadataOf(fields: CanaryFields, secret: string): Record<string, string> {
+  return { ...allowedMetadata(fields), drill: 'yes', title: `Canary ${secret}` }
 }
 
 /** Returns the metadata of a canary without keys that the API rejects. */

@@ -12,11 +12,12 @@ export const workspaceRoutes: ReadonlyMap<string, Route> = new Map(
   ),
 )
 
-/** Returns method and path as in docs/security.md, with `W` for the workspace and `KB` for the knowledge base. */
+/** Returns method and path, with `W` for the workspace, `KB` for the knowledge base, and `C` for the conversation. */
 export function routeLine({ method, path }: Pick<Route, 'method' | 'path'>): string {
   const short = path
     .replace(workspacePath, 'W')
     .replace('W/knowledge-bases/:knowledgeBaseId', 'KB')
+    .replace('W/agents/:agentId/conversations/:conversationId', 'C')
     .replaceAll(/:(\w+)/g, '{$1}')
   return `${method} ${short}`
 }
