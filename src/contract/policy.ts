@@ -48,7 +48,7 @@ const PolicyPreview = z
     parseHint: z
       .string()
       .optional()
-      .meta({ description: 'suggestion to correct the error in `parseError`; absent if there is none' }),
+      .meta({ description: 'suggestion to correct the error in `parseError`; absent without a suggestion' }),
     issues: z.array(PolicyIssue),
     compiledFilter: filter.nullable(),
     principalId: z.string().nullable(),

@@ -77,7 +77,7 @@ export function distinctPolicies(bases: readonly KnowledgeBase[]) {
 
 /**
  * Returns the fields of all canaries: for each principal, one that it owns, one that is only visible to it, and one
- * with its attributes as metadata; one for everyone and one for nobody.
+ * with its attributes as metadata; one for everyone and one for no principal.
  */
 export function canaryFields(principals: readonly ActingPrincipal[]): CanaryFields[] {
   return [

@@ -10,7 +10,7 @@ import type { DrillFinding, RouteResult } from './drill-report.ts'
 import { routeLine, workspaceRoutes } from './route-names.ts'
 
 /** Sends a request to the runtime of the drill. */
-export type SendRequest = (request: Request, as?: 'operator') => Promise<Response>
+export type SendDrillRequest = (request: Request, as?: 'operator') => Promise<Response>
 
 export interface DrillResponse {
   readonly status: number
@@ -62,7 +62,7 @@ export class DrillRun {
 
   constructor(
     private readonly workspaceId: string,
-    private readonly send: SendRequest,
+    private readonly send: SendDrillRequest,
     private readonly tokens: ReadonlyMap<string, string>,
   ) {}
 

@@ -19,14 +19,14 @@ import {
   viewersOf,
 } from './canaries.ts'
 import type { DrillReport } from './drill-report.ts'
-import { type CanaryConversation, DrillRun, type DrillWorld, type SendRequest } from './drill-run.ts'
+import { type CanaryConversation, DrillRun, type DrillWorld, type SendDrillRequest } from './drill-run.ts'
 import {
   changeProbes,
   fileForm,
   historyProbes,
-  type Probe,
   plantingRoutes,
   question,
+  type RouteProbe,
   readOwnDocuments,
   readProbes,
   routesWithoutContent,
@@ -35,7 +35,7 @@ import { routeLine, workspaceRoutes } from './route-names.ts'
 
 export interface DrillDependencies {
   /** Sends a request to a runtime that has a copy of the store, and that cannot use the network. */
-  readonly send: SendRequest
+  readonly send: SendDrillRequest
   /** Runs the jobs of the runtime, and waits for them. */
   readonly settle: () => Promise<void>
   readonly clock: Clock
@@ -128,8 +128,8 @@ function summarize(run: DrillRun) {
 }
 
 async function askAll(
-  probes: ReadonlyMap<string, Probe>,
-  asker: Parameters<Probe['ask']>[0],
+  probes: ReadonlyMap<string, RouteProbe>,
+  asker: Parameters<RouteProbe['ask']>[0],
   signal: AbortSignal,
 ): Promise<void> {
   for (const { ask } of probes.values()) {

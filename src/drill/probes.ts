@@ -10,16 +10,16 @@ export interface Asker {
 }
 
 /** A test of one route. */
-export interface Probe {
+export interface RouteProbe {
   /**
-   * What the route must do for some principal in every drill: show canaries, or refuse a request. `neither` is for routes
+   * Behavior that the route must show to some principal in every drill: show canaries, or refuse a request. `neither` is for routes
    * whose responses contain no content, and which are only searched for leaks.
    */
   readonly proof: 'shows' | 'refuses' | 'neither'
   ask(asker: Asker): Promise<void>
 }
 
-type Ask = Probe['ask']
+type Ask = RouteProbe['ask']
 
 const acceptsEvents = { accept: 'application/json, text/event-stream' }
 export const question = `What does ${sharedWord} say?`
@@ -28,9 +28,9 @@ const pageLimit = 7
 const topK = 1_000
 const missingId = '00000000-0000-4000-8000-000000000000'
 
-const shows = (ask: Ask): Probe => ({ proof: 'shows', ask })
-const refuses = (ask: Ask): Probe => ({ proof: 'refuses', ask })
-const neither = (ask: Ask): Probe => ({ proof: 'neither', ask })
+const shows = (ask: Ask): RouteProbe => ({ proof: 'shows', ask })
+const refuses = (ask: Ask): RouteProbe => ({ proof: 'refuses', ask })
+const neither = (ask: Ask): RouteProbe => ({ proof: 'neither', ask })
 
 const isHiddenFrom =
   (principalId: string) =>
@@ -38,7 +38,7 @@ const isHiddenFrom =
     !viewers.has(principalId)
 
 /** Requests a route that needs a scope that no principal of the drill has. */
-const needsScope = (name: string): [string, Probe] => [
+const needsScope = (name: string): [string, RouteProbe] => [
   name,
   refuses(async ({ run, principalId }) => {
     const params = { principalId: missingId, keyId: missingId }
@@ -67,7 +67,7 @@ async function readAll(
 function eachDocument(
   name: string,
   paramsOf: (one: CanaryDocument) => Record<string, string>,
-): [string, Probe] {
+): [string, RouteProbe] {
   const ask: Ask = async ({ run, world, principalId }) => {
     for (const document of world.documents) {
       const response = await run.ask(name, principalId, { params: paramsOf(document) })
@@ -79,7 +79,7 @@ function eachDocument(
 }
 
 /** A change of documents that the principal may not see. */
-function eachHiddenDocument(name: string, body?: unknown): [string, Probe] {
+function eachHiddenDocument(name: string, body?: unknown): [string, RouteProbe] {
   const ask: Ask = async ({ run, world, principalId }) => {
     for (const { base, documentId, jobId } of world.documents.filter(isHiddenFrom(principalId))) {
       const params = { knowledgeBaseId: base.knowledgeBaseId, documentId, jobId }
@@ -93,8 +93,8 @@ function eachHiddenDocument(name: string, body?: unknown): [string, Probe] {
 function eachConversation(
   name: string,
   partsOf: (one: CanaryConversation) => { params?: Record<string, string>; body?: unknown } = () => ({}),
-  proof: Probe['proof'] = 'shows',
-): [string, Probe] {
+  proof: RouteProbe['proof'] = 'shows',
+): [string, RouteProbe] {
   const ask: Ask = async ({ run, world, principalId }) => {
     for (const one of world.conversations) {
       const isOwn = one.viewers.has(principalId)
@@ -185,7 +185,7 @@ function hiddenFiles({ world, principalId }: Asker, knowledgeBaseId: string): st
 }
 
 /** Routes with which each principal starts its conversation. */
-export const plantingRoutes: ReadonlyMap<string, Probe['proof']> = new Map([
+export const plantingRoutes: ReadonlyMap<string, RouteProbe['proof']> = new Map([
   ['conversations.create', 'neither'],
   ['chat.stream', 'shows'],
 ])
@@ -205,7 +205,7 @@ export async function readOwnDocuments(asker: Asker): Promise<void> {
  * Reads of what others have done. They are asked before any request for something hidden, because the reason of a refused
  * request contains the ID that its caller has sent.
  */
-export const historyProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
+export const historyProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
   ['audit.list', neither(async asker => void (await readAll(asker, 'audit.list')))],
   ['audit.decisions', neither(async asker => void (await readAll(asker, 'audit.decisions')))],
   [
@@ -217,7 +217,7 @@ export const historyProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>(
 ])
 
 /** Reads of content, in the order in which they are asked. */
-export const readProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
+export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
   [
     'documents.list',
     shows(
@@ -315,7 +315,7 @@ export const readProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
       }),
     ),
   ],
-  ...['kb.stats', 'kb.compact'].map((name): [string, Probe] => [
+  ...['kb.stats', 'kb.compact'].map((name): [string, RouteProbe] => [
     name,
     refuses(
       eachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
@@ -373,7 +373,7 @@ async function askConversationList(asker: Asker, name: string): Promise<void> {
 const messageBody = { content: question }
 
 /** Changes, which are asked after all reads. Those of hidden content must be refused. */
-export const changeProbes: ReadonlyMap<string, Probe> = new Map<string, Probe>([
+export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
   eachConversation('conversations.update', () => ({ body: { title: 'taken over' } }), 'refuses'),
   eachConversation('messages.select', () => ({}), 'refuses'),
   eachConversation('attachments.create', () => ({ body: fileForm('x.txt', 'a note') }), 'refuses'),

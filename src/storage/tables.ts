@@ -203,7 +203,7 @@ export interface AuditRow extends AuditRecord {
   refusal?: 1
 }
 
-/** What decides about access, by kind: the fields that a policy or a decision can depend on. */
+/** The facts that decide about access, by kind: the fields that a policy or a decision can depend on. */
 export interface AccessVersionStates {
   workspace: Pick<Workspace, 'rlacEnabled' | 'createdAt'>
   knowledgeBase: Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled' | 'createdAt'>
@@ -211,7 +211,7 @@ export interface AccessVersionStates {
   document: Pick<Document, 'metadata' | 'visibleTo' | 'ownerPrincipalId' | 'sourceFilename' | 'status'>
 }
 
-/** What decided about access until a change. */
+/** The facts that decided about access until a change. */
 export interface AccessVersionRow<Kind extends keyof AccessVersionStates = keyof AccessVersionStates> {
   workspaceId: string
   versionId: string

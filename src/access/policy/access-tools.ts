@@ -54,7 +54,7 @@ interface AccessToolsDependencies {
 }
 
 /**
- * ID of a principal that stands for all principals that are not named anywhere. No principal can have it, because of its
+ * ID of a principal that represents all principals that are not named anywhere. No principal can have it, because of its
  * first character.
  */
 const otherPrincipalId = '\u0001other'
@@ -231,7 +231,12 @@ export class AccessTools {
     const base = stored && (await state.knowledgeBase(stored.row))
     if (base) return base
     await requireWorkspace(this.deps.rows, workspaceId)
-    throw new WbError('knowledge_base_not_found', `knowledge base '${knowledgeBaseId}' not found`)
+    throw new WbError(
+      'knowledge_base_not_found',
+      stored
+        ? `knowledge base '${stored.row.name}' did not exist at ${state.at}`
+        : `knowledge base '${knowledgeBaseId}' not found`,
+    )
   }
 
   async #documentAt(

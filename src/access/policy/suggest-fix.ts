@@ -41,7 +41,7 @@ const wordAtStart = /^[A-Za-z_]\w*/
 const endOfCondition = 'AND, OR or the end of the policy'
 
 /**
- * Returns a suggestion to correct an error in a policy; undefined if there is none.
+ * Returns a suggestion to correct an error in a policy; undefined without a suggestion.
  *
  * @param position  position of the error, counted from 1
  * @param expected  what the parser expected; null if the text cannot be a part of any policy

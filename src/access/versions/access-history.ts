@@ -18,7 +18,7 @@ import { documentTarget } from './version-write.ts'
 /** A principal that a workspace contained at a time. */
 export type RecordedPrincipal = Pick<Principal, 'principalId' | 'label' | 'role' | 'attributes'>
 
-/** What decides about access in a workspace at one time. */
+/** The facts that decide about access in a workspace at one time. */
 export interface AccessState {
   /** Null for now. */
   readonly at: string | null
