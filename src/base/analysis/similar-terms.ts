@@ -10,6 +10,8 @@ const termLettersMin = 3
 const comparedMax = 20_000
 const pagesMax = 1_000
 const pageSize = 64
+/** Maximum number of different first letters that are tried. */
+const initialsMax = 400
 /** Number of letters at the end of a word in which any change is tried before stemming. */
 const suffixLetters = 5
 
@@ -46,7 +48,7 @@ export interface SimilarTerm extends TermFrequency {
  */
 export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList, limit = 5): SimilarTerm[] {
   const letters = [...word]
-  if (letters.length < oneChangeMin || !/^[\p{L}\p{M}]+$/u.test(word)) return []
+  if (letters.length < oneChangeMin || !isWord(word)) return []
   const changesMax = letters.length >= twoChangesMin ? 2 : 1
   const found = new Map<string, SimilarTerm>()
   const add = (term: string, distance: number) => {
@@ -63,12 +65,15 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
     const after = successor(initial)
     collect(list, term, changesMax, initial, after, budget, add)
     if (found.size > 0) continue
-    collect(list, term, 1, '', initial, budget, add)
-    if (after !== undefined) collect(list, term, 1, after, undefined, budget, add)
+    for (const changed of findTerms(list, changedInitials(list, term))) if (isWord(changed)) add(changed, 1)
   }
   return [...found.values()]
     .sort((a, b) => a.distance - b.distance || b.count - a.count || compareCodePoints(a.term, b.term))
     .slice(0, limit)
+}
+
+function isWord(text: string): boolean {
+  return /^[\p{L}\p{M}]+$/u.test(text)
 }
 
 function isStopword(tokenizer: Tokenizer, term: string): boolean {
@@ -130,6 +135,26 @@ function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
   return terms
 }
 
+/** Returns the texts that are one change away from a term and begin with another letter, for all letters of the list. */
+function changedInitials(list: TermList, term: string): Set<string> {
+  const [initial = '', second = '', ...others] = term
+  const rest = `${second}${others.join('')}`
+  const changed = new Set([rest, `${second}${initial}${others.join('')}`])
+  for (const letter of initialLetters(list)) changed.add(`${letter}${term}`).add(`${letter}${rest}`)
+  return new Set([...changed].filter(text => text !== '' && !text.startsWith(initial)))
+}
+
+/** Yields the first letters of the terms of a list, in order. */
+function* initialLetters(list: TermList): Generator<string, void, undefined> {
+  let first: string | undefined = ''
+  for (let letters = 0; first !== undefined && letters < initialsMax; letters++) {
+    const [initial] = list.from(first, 1)[0] ?? ''
+    if (initial === undefined) return
+    yield initial
+    first = successor(initial)
+  }
+}
+
 /** Yields the given terms that a list contains. Terms with a common prefix are often on one page. */
 function* findTerms(list: TermList, terms: Iterable<string>): Generator<string, void, undefined> {
   let page: ReadonlySet<string> = new Set()
@@ -179,7 +204,7 @@ function collect(
       }
       prefix = letters.slice(0, length)
       if (length < letters.length) farPrefix = letters.slice(0, length + 1).join('')
-      else if (rows[length]![target.length]! <= changesMax && /^[\p{L}\p{M}]+$/u.test(term))
+      else if (rows[length]![target.length]! <= changesMax && isWord(term))
         report(term, rows[length]![target.length]!)
     }
     const last = page.at(-1)
