@@ -206,7 +206,7 @@ async function buildRuntime(
     listExposedTools: (...args) => mcp.listTools(...args),
     purge: [workspace => knowledge.bases.purge(workspace)],
     publish: (...args) => knowledge.publish(...args),
-    refit: workspaceId => knowledge.refit(workspaceId),
+    refitAfter: (...args) => knowledge.refitAfter(...args),
   })
   const knowledge = openKnowledge({
     ...deps,

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
+import type { CollectionKey } from '../storage/content.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { AuditRecords } from './audit-records.ts'
@@ -38,7 +39,7 @@ export function openAccess(deps: AccessDependencies) {
       scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
     /** Returns what an actor may see in a workspace now. */
     rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
-    learnableRows: (workspaceId: string) => rules.learnableRows(workspaceId),
+    learnableRows: (key: CollectionKey) => rules.learnableRows(key),
     /** Deletes old audit records now, and then regularly. */
     start: () => retention.start(),
     async close() {

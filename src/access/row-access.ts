@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { CollectionKey } from '../storage/content.ts'
 import type { Filter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -83,13 +84,17 @@ export class RowAccessRules {
   }
 
   /**
-   * Returns the rows that the built-in embedder may learn from: those that everyone may see, if row-level access is on.
+   * Returns the rows of a collection that every principal may see, whatever its ID and attributes are; all rows if row-level
+   * access is off. The built-in embedder learns from these rows only.
    *
    * @see docs/security.md#rule-4
    */
-  async learnableRows(workspaceId: string): Promise<Visibility> {
+  async learnableRows({ workspaceId, name }: CollectionKey): Promise<Visibility> {
     const workspace = await this.rows.get(tables.workspaces, [workspaceId])
-    return workspace?.row.rlacEnabled ? publicRows : fullVisibility()
+    if (!workspace?.row.rlacEnabled) return fullVisibility()
+    const query = { index: 'byCollection', prefix: [workspaceId, name], limit: 1 }
+    const [base] = await this.rows.list(tables.knowledgeBases, query)
+    return base ? this.#visibilityOf(unknownPrincipal, base.row) : noRows
   }
 
   #visibilityOf(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyFields): Visibility {
@@ -106,7 +111,10 @@ export class RowAccessRules {
   }
 }
 
-const publicRows = toVisibility({ kind: 'all', key: 'visible_to', values: ['*'] })
+const noRows = toVisibility({ kind: 'or', parts: [] })
+
+/** A principal of which nothing is known. What a policy shows to it, it shows to every principal. */
+const unknownPrincipal: ActingPrincipal = { id: null, attributes: {} }
 
 /** ID of the principal as which the bootstrap token acts. It sees all rows. */
 const bootstrapPrincipal = 'admin'
@@ -143,7 +151,7 @@ function throwPrincipalRequired(): never {
 const withoutPrincipal: Visibilities = {
   requirePrincipal: throwPrincipalRequired,
   visibility: throwPrincipalRequired,
-  visibleOrNone: () => toVisibility({ kind: 'or', parts: [] }),
+  visibleOrNone: () => noRows,
 }
 
 /** The error for a change of a row that the caller may not see. It does not tell whether the row exists. */

@@ -7,14 +7,15 @@ import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type { RecordView } from '../storage/content.ts'
+import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
-import type { KnowledgeBases } from './knowledge-bases.ts'
+import type { RefitAfter } from './fitting.ts'
+import { collectionKeyOf, type KnowledgeBases } from './knowledge-bases.ts'
 import { withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
@@ -27,6 +28,8 @@ interface DocumentsParts {
   readonly log: Log
   readonly bases: KnowledgeBases
   readonly rewriter: RecordRewriter
+  readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
+  readonly refitAfter: RefitAfter
 }
 
 /** The part of a caller that decides what it may see. */
@@ -152,12 +155,25 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      const revision = haveInheritedFieldsChanged(before, after)
-        ? await this.rewriteChunks(stored, after, caller.signal)
-        : stored
-      if (revision && (await this.replace(after, revision))) return after
+      if (await this.applyChange(stored, after, caller.signal)) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
+  }
+
+  /** Stores a changed document and its chunks. Returns false if it changed or was deleted in the meantime. */
+  private async applyChange(
+    before: Stored<DocumentRow>,
+    after: DocumentRow,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
+    const write = async () => {
+      const revision = await this.rewriteChunks(before, after, signal)
+      return revision !== undefined && this.replace(after, revision)
+    }
+    const key = collectionKeyOf(await this.parts.bases.get(after.workspaceId, after.knowledgeBaseId))
+    const isLearnable = documentMatcher(await this.parts.learnableRows(key))
+    return isLearnable(before.row) && !isLearnable(after) ? this.parts.refitAfter([key], write) : write()
   }
 
   /**

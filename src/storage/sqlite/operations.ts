@@ -89,6 +89,8 @@ export function createWriter(connection: SqliteConnection) {
     },
     lease: (input: SpaceInput & { owner: string; now: number; until: number }): Promise<boolean> =>
       queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
+    renew: (input: SpaceInput & { owner: string; until: number }): Promise<boolean> =>
+      queue.run({ run: () => spaces.renew(input.key, input.owner, input.until), shouldCommit: always }),
     release: (input: SpaceInput & { owner: string }): Promise<void> =>
       queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
     async stage(

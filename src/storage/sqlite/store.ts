@@ -157,6 +157,8 @@ function createSpaces(
     unfitted: () => calls.run(() => inlineReads.unfitted()),
     lease: (key, owner, durationMs) =>
       calls.run(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
+    renew: (key, owner, durationMs) =>
+      calls.run(() => writes.run('renew', { key, owner, until: clock.now() + durationMs })),
     release: (key, owner) => calls.run(() => writes.run('release', { key, owner })),
     stage: (key, lease, vectors) => calls.run(() => writes.run('stage', { key, lease, vectors })),
     swap: (key, lease, fitted) => calls.run(() => writes.run('swap', { key, lease, fitted })),
