@@ -3,7 +3,7 @@ import { WbError } from '../../contract/errors.ts'
 import { commonScopes, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
-/** Stands for all principals in `visibleTo`, so no user may have this ID. */
+/** The value of `visibleTo` for all principals. No user may have it as an ID. */
 const everyone = '*'
 
 /** Claims of a verified token, as parsed JSON. */
