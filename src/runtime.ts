@@ -204,7 +204,10 @@ async function buildRuntime(
     listTools,
     signIns,
     listExposedTools: (...args) => mcp.listTools(...args),
-    purge: [workspace => knowledge.bases.purge(workspace)],
+    purge: [
+      workspace => knowledge.bases.purge(workspace),
+      ({ workspaceId }) => access.purgeDecisions(workspaceId),
+    ],
     publish: (...args) => knowledge.publish(...args),
     refitAfter: (...args) => knowledge.refitAfter(...args),
   })
@@ -240,6 +243,7 @@ async function buildRuntime(
     countWorkspaces,
     requireSpace: store.requireSpace,
     ingestLoad,
+    countLostDecisions: access.countLostDecisions,
   })
   const jobs = openJobs({
     ...deps,

@@ -1,37 +1,44 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { RowStore, Write } from '../storage/rows.ts'
-import { type AuditRow, tables } from '../storage/tables.ts'
 
-/** Maximum number of records that wait to be written. Additional records are lost. */
-const queuedRecordsMax = 1_000
-/** Maximum number of records per transaction. It is small, so that other transactions do not wait long. */
-const recordsPerGroupMax = 200
 const warningIntervalMs = 60_000
-/** Queue length at which identical records start to be merged. */
-const crowdedLength = queuedRecordsMax / 2
 const mergeWindowMs = 10_000
 
-export interface AuditQueueDependencies {
-  readonly rows: Pick<RowStore, 'atomic'>
+/** Merges identical records into one with a count while a queue is crowded. */
+export interface RecordMerging<Row> {
+  /** Returns a key that is equal for identical records. */
+  contentKey(row: Row): string
+  withCount(row: Row, count: number): Row
+}
+
+export interface AuditQueueOptions<Row> {
   readonly clock: Clock
   readonly losses: AuditLosses
-  /** True to merge identical records into one with a count while the queue is crowded. */
-  readonly mergesIdentical: boolean
-  /** Called with the number of records that were written together. */
-  readonly onStored: (records: number) => void
+  /** Maximum number of records that wait to be written. Additional records are lost. */
+  readonly queuedMax: number
+  /** Maximum number of records per write. It is small, so that other transactions do not wait long. */
+  readonly recordsPerGroupMax: number
+  /** Time to wait for more records before an incomplete group is written, in milliseconds. 0 to write at once. */
+  readonly delayMs: number
+  /** Absent to keep all records. */
+  readonly merging?: RecordMerging<Row>
+  /** Writes a group of records. They are lost if it rejects. */
+  readonly write: (records: readonly Row[]) => Promise<void>
 }
 
 /** Counts lost audit records, and logs a warning about them at most once a minute. */
 export class AuditLosses {
   readonly #deps: { clock: Clock; log: Log }
+  readonly #warning: string
   #unreported = 0
   #reportedAt = Number.NEGATIVE_INFINITY
   /** Number of lost records since the start. */
   total = 0
 
-  constructor(deps: { clock: Clock; log: Log }) {
+  /** @param warning  message of the log line */
+  constructor(deps: { clock: Clock; log: Log }, warning: string) {
     this.#deps = deps
+    this.#warning = warning
   }
 
   /** @param error  reason for the loss */
@@ -49,59 +56,64 @@ export class AuditLosses {
   #warn(error?: unknown): void {
     const { clock, log } = this.#deps
     this.#reportedAt = clock.now()
-    log.warn({ lost: this.#unreported, lostSinceStart: this.total, error }, 'audit records were lost')
+    log.warn({ lost: this.#unreported, lostSinceStart: this.total, error }, this.#warning)
     this.#unreported = 0
   }
 }
 
-interface QueuedRecord {
-  readonly row: AuditRow
+interface QueuedRecord<Row> {
+  readonly row: Row
+  readonly queuedAt: number
   /** Key that is equal for identical records; undefined if it was not computed. */
   readonly contentKey: string | undefined
   count: number
 }
 
 /**
- * A bounded queue of audit records, which are written in groups in the background. While the queue is crowded,
- * identical records can be merged into one with a count.
+ * A bounded queue of audit records, which are written in groups in the background. While the queue is half full, identical
+ * records can be merged into one with a count.
  */
-export class AuditQueue {
-  readonly #deps: AuditQueueDependencies
-  readonly #waiting: QueuedRecord[] = []
+export class AuditQueue<Row> {
+  readonly #options: AuditQueueOptions<Row>
+  readonly #waiting: QueuedRecord<Row>[] = []
   /** Queued records whose content key was computed, by that key. */
-  readonly #byContent = new Map<string, QueuedRecord>()
+  readonly #byContent = new Map<string, QueuedRecord<Row>>()
   /** The write in progress; undefined while the queue is empty. */
   #pendingWrite: Promise<void> | undefined
+  /** Ends the wait for more records. */
+  #endDelay = () => {}
   #addedCount = 0
   #settledCount = 0
+  /** Value of `#settledCount` until which groups are written without a delay. */
+  #urgentCount = 0
 
-  constructor(deps: AuditQueueDependencies) {
-    this.#deps = deps
+  constructor(options: AuditQueueOptions<Row>) {
+    this.#options = options
   }
 
   /** Adds a record. Never throws or waits. */
-  add(row: AuditRow): void {
-    const key = this.#isCrowded ? contentKey(row) : undefined
+  add(row: Row): void {
+    const { clock, losses, queuedMax, recordsPerGroupMax, merging } = this.#options
+    const key = this.#waiting.length >= queuedMax / 2 ? merging?.contentKey(row) : undefined
     if (key !== undefined && this.#mergeIntoIdentical(key)) return
-    if (this.#waiting.length >= queuedRecordsMax) {
-      this.#deps.losses.add(1)
+    if (this.#waiting.length >= queuedMax) {
+      losses.add(1)
       return
     }
-    const waiting = { row, contentKey: key, count: 1 }
+    const waiting = { row, queuedAt: clock.now(), contentKey: key, count: 1 }
     this.#waiting.push(waiting)
     if (key !== undefined) this.#byContent.set(key, waiting)
     this.#addedCount++
     this.#pendingWrite ??= this.#write()
+    if (this.#waiting.length >= recordsPerGroupMax) this.#endDelay()
   }
 
   /** Resolves when all records added so far are written or lost. */
   async flushed(): Promise<void> {
     const targetCount = this.#addedCount
+    this.#urgentCount = targetCount
+    this.#endDelay()
     while (this.#settledCount < targetCount) await this.#pendingWrite
-  }
-
-  get #isCrowded(): boolean {
-    return this.#deps.mergesIdentical && this.#waiting.length >= crowdedLength
   }
 
   /**
@@ -110,35 +122,43 @@ export class AuditQueue {
    */
   #mergeIntoIdentical(key: string): boolean {
     const identical = this.#byContent.get(key)
-    if (!identical || this.#deps.clock.now() - Date.parse(identical.row.at) > mergeWindowMs) return false
+    if (!identical || this.#options.clock.now() - identical.queuedAt > mergeWindowMs) return false
     identical.count++
     return true
   }
 
   async #write(): Promise<void> {
-    // Wait, so that records added in the current turn of the event loop join the group.
-    await new Promise(setImmediate)
+    const { losses, recordsPerGroupMax, merging, write } = this.#options
+    await this.#delay()
     const group = this.#waiting.splice(0, recordsPerGroupMax)
     for (const { contentKey: key } of group) if (key !== undefined) this.#byContent.delete(key)
-    const records = group.reduce((sum, { count }) => sum + count, 0)
     try {
-      const outcome = await this.#deps.rows.atomic(
-        group.map((waiting): Write => ({ op: 'insert', table: tables.audit, row: withCount(waiting) })),
+      await write(
+        group.map(({ row, count }) => (count === 1 || !merging ? row : merging.withCount(row, count))),
       )
-      if (outcome.ok) this.#deps.onStored(group.length)
-      else this.#deps.losses.add(records, outcome)
     } catch (error) {
-      this.#deps.losses.add(records, error)
+      losses.add(
+        group.reduce((sum, { count }) => sum + count, 0),
+        error,
+      )
     }
     this.#settledCount += group.length
     this.#pendingWrite = this.#waiting.length > 0 ? this.#write() : undefined
   }
-}
 
-function contentKey({ action, outcome, subject, workspaceId, details }: AuditRow): string {
-  return JSON.stringify([action, outcome, subject, workspaceId, details])
-}
-
-function withCount({ row, count }: QueuedRecord): AuditRow {
-  return count === 1 ? row : { ...row, details: { ...row.details, count } }
+  async #delay(): Promise<void> {
+    const { clock, delayMs, recordsPerGroupMax } = this.#options
+    // Wait, so that records added in the current turn of the event loop join the group.
+    await new Promise(setImmediate)
+    const isUrgent = this.#settledCount < this.#urgentCount || this.#waiting.length >= recordsPerGroupMax
+    if (delayMs === 0 || isUrgent) return
+    await new Promise<void>(resolve => {
+      const cancel = clock.after(delayMs, resolve)
+      this.#endDelay = () => {
+        cancel()
+        resolve()
+      }
+    })
+    this.#endDelay = () => {}
+  }
 }

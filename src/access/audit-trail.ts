@@ -6,10 +6,14 @@ import type { AuditAction, AuditDetails, AuditRecord } from '../contract/audit-r
 import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
-import { AuditLosses, AuditQueue } from './audit-queue.ts'
+import { type AuditRow, tables } from '../storage/tables.ts'
+import { AuditLosses, AuditQueue, type RecordMerging } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
+
+/** Maximum number of records that wait to be written, for each of the two queues. */
+const queuedRecordsMax = 1_000
+const recordsPerGroupMax = 200
 
 /** The caller that caused an action. Functions accept null instead for actions of the runtime itself. */
 export interface AuditActor {
@@ -54,18 +58,25 @@ export class AuditTrail {
   readonly #deps: AuditTrailDependencies
   readonly #logSink: ReturnType<typeof auditLogSink>
   readonly #losses: AuditLosses
-  readonly #actions: AuditQueue
+  readonly #actions: AuditQueue<AuditRow>
   /** A separate queue, so that callers without access cannot displace records of other actions. */
-  readonly #refusals: AuditQueue
+  readonly #refusals: AuditQueue<AuditRow>
   readonly #listeners = new Set<(records: number) => void>()
 
   constructor(deps: AuditTrailDependencies) {
     this.#deps = deps
     this.#logSink = auditLogSink(deps.log)
-    this.#losses = new AuditLosses(deps)
-    const queue = { ...deps, losses: this.#losses, onStored: (records: number) => this.#notify(records) }
-    this.#actions = new AuditQueue({ ...queue, mergesIdentical: false })
-    this.#refusals = new AuditQueue({ ...queue, mergesIdentical: true })
+    this.#losses = new AuditLosses(deps, 'audit records were lost')
+    const queue = {
+      clock: deps.clock,
+      losses: this.#losses,
+      queuedMax: queuedRecordsMax,
+      recordsPerGroupMax,
+      delayMs: 0,
+      write: (records: readonly AuditRow[]) => this.#store(records),
+    }
+    this.#actions = new AuditQueue(queue)
+    this.#refusals = new AuditQueue({ ...queue, merging: refusalMerging })
   }
 
   /** Number of records passed to `note` that were not stored, because the queue was full or the store failed. */
@@ -120,6 +131,15 @@ export class AuditTrail {
     this.#losses.close()
   }
 
+  /** @throws the failed outcome or the error of the write */
+  async #store(records: readonly AuditRow[]): Promise<void> {
+    const outcome = await this.#deps.rows.atomic(
+      records.map((row): Write => ({ op: 'insert', table: tables.audit, row })),
+    )
+    if (!outcome.ok) throw outcome
+    this.#notify(records.length)
+  }
+
   #notify(records: number): void {
     for (const listener of this.#listeners) listener(records)
   }
@@ -139,6 +159,12 @@ export class AuditTrail {
       details: event.details ? redactDetails(event.details) : null,
     }
   }
+}
+
+const refusalMerging: RecordMerging<AuditRow> = {
+  contentKey: ({ action, outcome, subject, workspaceId, details }) =>
+    JSON.stringify([action, outcome, subject, workspaceId, details]),
+  withCount: (row, count) => ({ ...row, details: { ...row.details, count } }),
 }
 
 /** Returns true for records of denied requests, and of sign-in events of anonymous callers. */

@@ -1,7 +1,7 @@
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { documentMatcher } from './policy/document-fields.ts'
-import type { RowAccess } from './row-access.ts'
+import type { AccessUse, RowAccess } from './row-access.ts'
 
 /** The document that something refers to; null for a passage or a job without a document. */
 export interface DocumentReference {
@@ -20,6 +20,7 @@ export async function isDocumentVisible(
   rows: RowStore,
   { workspaceId, knowledgeBaseId, documentId }: DocumentReference,
   access: RowAccess,
+  action: AccessUse['action'],
 ): Promise<boolean> {
   if (!access.isEnabled) return true
   const [base, document] = await Promise.all([
@@ -27,6 +28,9 @@ export async function isDocumentVisible(
     rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
   ])
   if (!base) return false
-  const visibility = access.visibility(base.row)
-  return !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row))
+  return access.canRead(
+    base.row,
+    { action },
+    visibility => !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row)),
+  )
 }

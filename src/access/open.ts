@@ -5,10 +5,15 @@ import type { Config } from '../config/schema.ts'
 import type { CollectionKey } from '../storage/content.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
 import { AuditRecords } from './audit-records.ts'
-import { AuditRetention } from './audit-retention.ts'
+import { openAuditRetention } from './audit-retention.ts'
 import { AuditTrail } from './audit-trail.ts'
+import { DecisionRecorder } from './decisions/decision-recorder.ts'
+import { DecisionRecords } from './decisions/decision-records.ts'
+import { openDecisionRetention } from './decisions/decision-retention.ts'
 import { Principals } from './principals.ts'
+import { deleteFirst } from './record-retention.ts'
 import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
 import { type AccessOf, RowAccessRules } from './row-access.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
@@ -27,11 +32,18 @@ export interface AccessDependencies {
 /** Creates access control and the audit trail, with the handlers of their routes by topic. */
 export function openAccess(deps: AccessDependencies) {
   const audit = new AuditTrail(deps)
-  const retention = new AuditRetention({ ...deps, trail: audit, ...deps.config.runtime.audit })
+  const recorder = new DecisionRecorder(deps)
+  const { rows } = deps
+  const settings = deps.config.runtime.audit
+  const retentions = [
+    openAuditRetention({ ...deps, trail: audit, ...settings }),
+    openDecisionRetention({ ...deps, recorder, ...settings }),
+  ]
+  const decisions = new DecisionRecords({ ...deps, recorder })
   const { auth } = deps.config
   const mapsRoles = usesOidc(auth) && auth.oidc?.roleMapping != null
   const principals = new Principals({ ...deps, mapsRoles })
-  const rules = new RowAccessRules(deps.rows, principals)
+  const rules = new RowAccessRules(rows, principals, recorder)
   return {
     audit,
     /** Returns a caller with the rights that it has in one workspace. */
@@ -40,16 +52,26 @@ export function openAccess(deps: AccessDependencies) {
     /** Returns what an actor may see in a workspace now. */
     rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
     learnableRows: (key: CollectionKey) => rules.learnableRows(key),
-    /** Deletes old audit records now, and then regularly. */
-    start: () => retention.start(),
+    /** Returns the number of policy decisions that this process could not store. */
+    countLostDecisions: () => recorder.lost,
+    /** Deletes the policy audit of a workspace in small transactions, because it can be large. */
+    async purgeDecisions(workspaceId: string): Promise<void> {
+      await recorder.flushed()
+      await deleteFirst(rows, tables.policyAudit, { index: 'byWorkspace', prefix: [workspaceId] })
+    },
+    /** Deletes old records of both audits now, and then regularly. */
+    start() {
+      for (const retention of retentions) retention.start()
+    },
     async close() {
-      await retention.close()
+      for (const retention of retentions) await retention.close()
+      await recorder.close()
       await audit.close()
     },
     handlers: {
-      audit: auditHandlers(new AuditRecords({ ...deps, trail: audit })),
+      audit: auditHandlers(new AuditRecords({ ...deps, trail: audit }), decisions),
       principals: principalHandlers(principals),
-      policy: policyHandlers(deps.rows, principals),
+      policy: policyHandlers(rows, principals, decisions),
     },
   }
 }

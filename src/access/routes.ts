@@ -4,17 +4,21 @@ import type { principals } from '../contract/principals.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
 import type { Handlers } from './caller.ts'
-import { listDecisions } from './policy/decisions.ts'
+import type { DecisionRecords } from './decisions/decision-records.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
 import { requireWorkspace } from './require-workspace.ts'
 
-export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
+export function auditHandlers(records: AuditRecords, decisions: DecisionRecords): Handlers<typeof audit> {
   return {
     list: async ({ params: { workspaceId }, query }, { follows, auth }) =>
       follows
         ? { status: 200, events: await records.follow(workspaceId, query, follows.after, auth) }
         : { status: 200, body: await records.list(workspaceId, query, auth) },
+    decisions: async ({ params: { workspaceId }, query }, caller) => ({
+      status: 200,
+      body: await decisions.list(workspaceId, query, caller),
+    }),
     listAll: async ({ query }, { follows, auth }) =>
       follows
         ? { status: 200, events: await records.follow(null, query, follows.after, auth) }
@@ -44,7 +48,11 @@ export function principalHandlers(workspacePrincipals: Principals): Handlers<typ
   }
 }
 
-export function policyHandlers(rows: RowStore, principals: Principals): Handlers<typeof policy> {
+export function policyHandlers(
+  rows: RowStore,
+  principals: Principals,
+  decisions: DecisionRecords,
+): Handlers<typeof policy> {
   return {
     preview: async ({ params: { workspaceId }, body }) => {
       await requireWorkspace(rows, workspaceId)
@@ -53,9 +61,9 @@ export function policyHandlers(rows: RowStore, principals: Principals): Handlers
         principalId === undefined ? undefined : await principals.actingPrincipal({ workspaceId, principalId })
       return { status: 200, body: previewPolicy(body, acting) }
     },
-    audit: async ({ params, query }) => ({
-      status: 200,
-      body: { items: await listDecisions(rows, params.workspaceId, query), nextCursor: null },
-    }),
+    audit: async ({ params: { workspaceId }, query }, caller) => {
+      const { items } = await decisions.list(workspaceId, query, caller)
+      return { status: 200, body: { items, nextCursor: null } }
+    },
   }
 }

@@ -1,12 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { PolicyDecision } from '../contract/policy.ts'
 import type { CollectionKey } from '../storage/content.ts'
 import type { Filter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Actor, Visibility } from '../storage/visibility.ts'
-import { compilePolicy, toFilter } from './policy/compile.ts'
+import type { DecisionDraft } from './decisions/decision-recorder.ts'
+import { type CompiledPolicy, compilePolicy, toApiFilter, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
 import { requireWorkspace } from './require-workspace.ts'
@@ -18,17 +20,39 @@ const builtInPolicy = parsePolicy(
 )
 const parsedMax = 200
 
-/** The policy fields of a knowledge base. */
-type PolicyFields = Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled'>
+/** The ID and the policy of a knowledge base. */
+type PolicyBase = Pick<KnowledgeBase, 'knowledgeBaseId' | 'policyDsl' | 'policyEnabled'>
 
 /** An actor that is no principal. */
 export const noPrincipal: Actor = { kind: 'principal', principalId: null }
+
+/** What a caller reads or changes, for the policy audit. */
+export interface AccessUse {
+  readonly action: PolicyDecision['action']
+  /** ID of the document or record; absent for all that match. Never use an ID that the caller does not know. */
+  readonly resourceId?: string
+}
+
+/** A change of rows in a knowledge base, which is not decided yet. */
+export interface RowChange {
+  /** The rows that the caller may change: those that it may see. */
+  readonly visibility: Visibility
+  /**
+   * Decides and records the change.
+   *
+   * @param isMatch  true if the caller may see all rows that it changes
+   * @throws policy_denied  it is false
+   */
+  authorize(isMatch: boolean): void
+}
 
 /**
  * The rows that a caller may see in a workspace, at the moment when it was read. Read it again for every operation, so that a
  * change of a policy or a principal takes effect at once.
  *
- * @see docs/access.md#row-level-access
+ * If row-level access is on, decisions are recorded in the policy audit: each one once per request.
+ *
+ * @see docs/access.md#row-level-access, docs/access.md#see-the-decisions
  */
 export interface RowAccess {
   /** False if row-level access is off, and everyone sees all rows. */
@@ -39,13 +63,28 @@ export interface RowAccess {
   /** @throws policy_principal_required  row-level access is on, and the caller is no principal */
   requirePrincipal(): void
   /**
-   * Returns the rows of a knowledge base that the caller may see.
+   * Returns the rows of a knowledge base that the caller may see, and records that they limit a read.
    *
    * @throws policy_principal_required  row-level access is on, and the caller is no principal
    */
-  visibility(base: PolicyFields): Visibility
-  /** Like {@link visibility}, but a caller that is no principal may see no rows. */
-  visibleOrNone(base: PolicyFields): Visibility
+  visibility(base: PolicyBase, use: AccessUse): Visibility
+  /** Records that the caller requested a row that does not exist or is hidden from it. */
+  recordDenial(base: PolicyBase, use: AccessUse): void
+  /**
+   * Returns what `decide` returns for the rows that the caller may see. Records a read only if this is true, so that a row
+   * that the caller does not know, such as the document of a job, stays out of its decisions.
+   *
+   * @throws policy_principal_required  row-level access is on, and the caller is no principal
+   */
+  canRead(
+    base: PolicyBase,
+    use: AccessUse,
+    decide: (visibility: Visibility) => boolean | Promise<boolean>,
+  ): Promise<boolean>
+  /** Starts a change of rows. A caller that is no principal may change no rows. */
+  openChange(base: PolicyBase, use: AccessUse): RowChange
+  /** Returns true if the caller may see all rows of a knowledge base. Not recorded, because nothing is read. */
+  seesAll(base: PolicyBase): boolean
 }
 
 /** Returns the visibility of all rows, for work of the runtime itself. Never use it for the response to a caller. */
@@ -65,22 +104,41 @@ export class RowAccessRules {
     private readonly principals: {
       actingPrincipal(key: { workspaceId: string; principalId: string }): Promise<ActingPrincipal>
     },
+    private readonly decisions: { record(decision: DecisionDraft): void },
   ) {}
 
   /**
    * Returns what an actor may see in a workspace now.
    *
+   * @param recorded  decisions that the request has already recorded, which are not recorded again
    * @throws workspace_not_found
    */
-  async of(actor: Actor, workspaceId: string): Promise<RowAccess> {
+  async of(actor: Actor, workspaceId: string, recorded = new Set<string>()): Promise<RowAccess> {
     const { rlacEnabled } = await requireWorkspace(this.rows, workspaceId)
     const { principalId } = actor
-    if (!rlacEnabled) return unrestricted({ isEnabled: false, actor, ownerId: null })
-    if (actor.kind === 'operator') return unrestricted({ isEnabled: true, actor, ownerId: principalId })
-    if (principalId === null) return { isEnabled: true, actor, ownerId: null, ...withoutPrincipal }
+    if (!rlacEnabled) return unrestrictedAccess(actor)
+    const record: RecordDecision = (base, use, outcome) => {
+      const { knowledgeBaseId } = base
+      const { action, resourceId = '*' } = use
+      const decision = { workspaceId, principalId, knowledgeBaseId, resourceId, action, ...outcome }
+      const key = JSON.stringify(decision)
+      if (recorded.has(key)) return
+      recorded.add(key)
+      this.decisions.record(decision)
+    }
+    return new RecordedAccess(actor, await this.#deciderFor(actor, workspaceId), record)
+  }
+
+  /** Returns a function that returns what an actor may see in a knowledge base. */
+  async #deciderFor(actor: Actor, workspaceId: string): Promise<(base: PolicyBase) => Decided> {
+    const { principalId } = actor
+    if (actor.kind === 'operator') return () => everythingForOperator
+    if (principalId === null) return () => nothingWithoutPrincipal
     const principal = await this.principals.actingPrincipal({ workspaceId, principalId })
-    const visibility = (base: PolicyFields) => this.#visibilityOf(principal, base)
-    return { isEnabled: true, actor, ownerId: principalId, ...withVisibility(visibility) }
+    return base => {
+      const compiled = this.#compileFor(principal, base)
+      return { kind: 'policy', visibility: visibilityOf(compiled), compiled }
+    }
   }
 
   /**
@@ -94,14 +152,12 @@ export class RowAccessRules {
     if (!workspace?.row.rlacEnabled) return fullVisibility()
     const query = { index: 'byCollection', prefix: [workspaceId, name], limit: 1 }
     const [base] = await this.rows.list(tables.knowledgeBases, query)
-    return base ? this.#visibilityOf(unknownPrincipal, base.row) : noRows
+    return base ? visibilityOf(this.#compileFor(unknownPrincipal, base.row)) : noRows
   }
 
-  #visibilityOf(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyFields): Visibility {
+  #compileFor(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyBase): CompiledPolicy {
     const policy = policyEnabled && policyDsl !== null ? this.#parse(policyDsl) : builtInPolicy
-    const compiled = compilePolicy(policy, principal)
-    if (compiled.kind === 'constant' && compiled.value) return toVisibility(undefined)
-    return toVisibility(toFilter(compiled))
+    return compilePolicy(policy, principal)
   }
 
   #parse(dsl: string): Policy {
@@ -109,6 +165,11 @@ export class RowAccessRules {
     this.#parsed.set(dsl, policy)
     return policy
   }
+}
+
+function visibilityOf(compiled: CompiledPolicy): Visibility {
+  const isEverything = compiled.kind === 'constant' && compiled.value
+  return isEverything ? fullVisibility() : toVisibility(toFilter(compiled))
 }
 
 const noRows = toVisibility({ kind: 'or', parts: [] })
@@ -128,18 +189,118 @@ export function actorOf(auth: AuthContext): Actor {
   return { kind: 'principal', principalId }
 }
 
-type Visibilities = Omit<RowAccess, 'isEnabled' | 'actor' | 'ownerId'>
+/** The rows that an actor may see in a knowledge base, and why. */
+type Decided =
+  | { readonly kind: 'operator' | 'noPrincipal'; readonly visibility: Visibility }
+  | { readonly kind: 'policy'; readonly visibility: Visibility; readonly compiled: CompiledPolicy }
 
-function withVisibility(visibility: RowAccess['visibility']): Visibilities {
-  return { requirePrincipal() {}, visibility, visibleOrNone: visibility }
+const everythingForOperator: Decided = { kind: 'operator', visibility: fullVisibility() }
+const nothingWithoutPrincipal: Decided = { kind: 'noPrincipal', visibility: noRows }
+
+type Outcome = Pick<PolicyDecision, 'decision' | 'reason' | 'compiledFilterJson'>
+type RecordDecision = (base: PolicyBase, use: AccessUse, outcome: Outcome) => void
+
+/** Access in a workspace with row-level access. */
+class RecordedAccess implements RowAccess {
+  readonly isEnabled = true
+  readonly ownerId: string | null
+
+  constructor(
+    readonly actor: Actor,
+    private readonly decide: (base: PolicyBase) => Decided,
+    private readonly record: RecordDecision,
+  ) {
+    this.ownerId = actor.principalId
+  }
+
+  requirePrincipal(): void {
+    if (this.actor.kind !== 'operator' && this.actor.principalId === null) throw principalRequired()
+  }
+
+  visibility(base: PolicyBase, use: AccessUse): Visibility {
+    const decided = this.#requireDecided(base, use)
+    this.record(base, use, readOutcome(decided))
+    return decided.visibility
+  }
+
+  recordDenial(base: PolicyBase, use: AccessUse): void {
+    const { kind, visibility } = this.decide(base)
+    if (visibility.filter) this.record(base, use, changeOutcome(kind, false))
+  }
+
+  async canRead(
+    base: PolicyBase,
+    use: AccessUse,
+    decide: (visibility: Visibility) => boolean | Promise<boolean>,
+  ): Promise<boolean> {
+    const decided = this.#requireDecided(base, use)
+    const isVisible = await decide(decided.visibility)
+    if (isVisible) this.record(base, use, readOutcome(decided))
+    return isVisible
+  }
+
+  openChange(base: PolicyBase, use: AccessUse): RowChange {
+    const { kind, visibility } = this.decide(base)
+    return {
+      visibility,
+      authorize: isMatch => {
+        this.record(base, use, changeOutcome(kind, isMatch))
+        requireMatch(isMatch)
+      },
+    }
+  }
+
+  seesAll(base: PolicyBase): boolean {
+    return !this.decide(base).visibility.filter
+  }
+
+  /** @throws policy_principal_required */
+  #requireDecided(base: PolicyBase, use: AccessUse): Decided {
+    const decided = this.decide(base)
+    if (decided.kind !== 'noPrincipal') return decided
+    this.record(base, use, outcomeOf('deny', 'no_principal'))
+    throw principalRequired()
+  }
 }
 
-function unrestricted(access: Omit<RowAccess, keyof Visibilities>): RowAccess {
-  return { ...access, ...withVisibility(fullVisibility) }
+/** Returns access to a workspace without row-level access. Nothing is recorded. */
+function unrestrictedAccess(actor: Actor): RowAccess {
+  const visibility = fullVisibility()
+  return {
+    isEnabled: false,
+    actor,
+    ownerId: null,
+    requirePrincipal() {},
+    visibility: () => visibility,
+    recordDenial() {},
+    canRead: async (_base, _use, decide) => decide(visibility),
+    openChange: () => ({ visibility, authorize: requireMatch }),
+    seesAll: () => true,
+  }
 }
 
-function throwPrincipalRequired(): never {
-  throw new WbError(
+function outcomeOf(decision: Outcome['decision'], reason: string): Outcome {
+  return { decision, reason, compiledFilterJson: null }
+}
+
+function readOutcome(decided: Decided): Outcome {
+  if (decided.kind !== 'policy') return outcomeOf('allow', 'operator')
+  const compiledFilterJson = JSON.stringify(toApiFilter(decided.compiled))
+  return { decision: 'filter', reason: 'filtered', compiledFilterJson }
+}
+
+function changeOutcome(kind: Decided['kind'], isMatch: boolean): Outcome {
+  if (isMatch) return outcomeOf('allow', kind === 'operator' ? 'operator' : 'match')
+  return outcomeOf('deny', kind === 'noPrincipal' ? 'no_principal' : 'no_match')
+}
+
+/** @throws policy_denied */
+function requireMatch(isMatch: boolean): void {
+  if (!isMatch) throw policyDenied()
+}
+
+function principalRequired(): WbError {
+  return new WbError(
     'policy_principal_required',
     'row-level access is on in this workspace, and the request has no principal',
     {
@@ -148,14 +309,8 @@ function throwPrincipalRequired(): never {
   )
 }
 
-const withoutPrincipal: Visibilities = {
-  requirePrincipal: throwPrincipalRequired,
-  visibility: throwPrincipalRequired,
-  visibleOrNone: () => noRows,
-}
-
 /** The error for a change of a row that the caller may not see. It does not tell whether the row exists. */
-export function policyDenied(): WbError {
+function policyDenied(): WbError {
   return new WbError(
     'policy_denied',
     'the policy of the knowledge base does not let you change this document',

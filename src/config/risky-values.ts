@@ -15,6 +15,8 @@ export const harmlessKeys = [
   'runtime.rateLimit.authCapacity',
   'runtime.rateLimit.windowMs',
   'runtime.audit.retentionDays',
+  'runtime.audit.decisionRetentionDays',
+  'runtime.audit.decisionsMax',
   'runtime.jobs.retentionDays',
   'runtime.maxConcurrentIngestJobs',
   'runtime.tracing.serviceName',

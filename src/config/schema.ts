@@ -79,7 +79,11 @@ const runtime = block({
   }),
   streamsPerCaller: integer(1, 100_000).default(1_024),
   uploadsPerCaller: integer(1, 10_000).default(32),
-  audit: block({ retentionDays: integer(1, 3_650).default(90) }),
+  audit: block({
+    retentionDays: integer(1, 3_650).default(90),
+    decisionRetentionDays: integer(1, 3_650).default(30),
+    decisionsMax: integer(1_000, 100_000_000).default(1_000_000),
+  }),
   blockPrivateNetworkEndpoints: configFlag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
   jobs: block({ retentionDays: integer(1, 3_650).default(7) }),

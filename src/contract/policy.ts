@@ -5,6 +5,8 @@ import { limits } from './limits.ts'
 import { limitParameter } from './page.ts'
 import { route } from './route.ts'
 
+export const policyDecisions = ['allow', 'deny', 'filter'] as const
+
 /** A policy decision in the policy audit. */
 export const PolicyDecision = z
   .object({
@@ -16,7 +18,7 @@ export const PolicyDecision = z
     knowledgeBaseId: z.string(),
     resourceId: z.string().meta({ description: 'ID of the document, or `*` for all documents' }),
     action: z.enum(['list', 'get', 'search', 'ingest', 'update', 'delete']),
-    decision: z.enum(['allow', 'deny', 'filter']),
+    decision: z.enum(policyDecisions),
     reason: z.string(),
     compiledFilterJson: z.string().nullable(),
   })

@@ -32,6 +32,7 @@ export class RequestCaller implements Caller {
   readonly #reauthorize: RequestCallerDependencies['reauthorize']
   #draft: AuditDraft | undefined
   #isChangeRecorded = false
+  readonly #recordedDecisions = new Set<string>()
   readonly auth: AuthContext
   readonly can: Caller['can']
   isChangeChecked = false
@@ -72,7 +73,7 @@ export class RequestCaller implements Caller {
   }
 
   rowAccess(workspaceId: string): Promise<RowAccess> {
-    return this.#context.rowAccess(actorOf(this.auth), workspaceId)
+    return this.#context.rowAccess(actorOf(this.auth), workspaceId, this.#recordedDecisions)
   }
 
   onDrain(end: () => void): () => void {

@@ -53,7 +53,10 @@ export class Jobs {
     access.requirePrincipal()
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
-    const search = { finds: (job: JobRow) => isDocumentVisible(rows, job, access), isExhausted: false }
+    const search = {
+      finds: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'),
+      isExhausted: false,
+    }
     const page = await pager.searchPage(tables.jobs, newestFirst, query, search)
     if (page.nextCursor === null) return page
     // A cursor must not reveal that hidden jobs follow.
@@ -101,7 +104,8 @@ export class Jobs {
       after: isoTimestamp.safeParse(after).success ? after : null,
       async read() {
         const job = (await rows.get(tables.jobs, [workspaceId, jobId]))?.row
-        const isVisible = job && (await isDocumentVisible(rows, job, await caller.rowAccess(workspaceId)))
+        const access = await caller.rowAccess(workspaceId)
+        const isVisible = job && (await isDocumentVisible(rows, job, access, 'get'))
         return isVisible ? job : undefined
       },
       wait(wake) {
@@ -123,7 +127,7 @@ export class Jobs {
     const access = await caller.rowAccess(workspaceId)
     access.requirePrincipal()
     const stored = await rows.get(tables.jobs, [workspaceId, jobId])
-    if (stored && (await isDocumentVisible(rows, stored.row, access))) return stored
+    if (stored && (await isDocumentVisible(rows, stored.row, access, 'get'))) return stored
     throw new WbError('job_not_found', `job '${jobId}' not found`)
   }
 }

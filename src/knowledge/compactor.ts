@@ -47,7 +47,7 @@ export class Compactor {
   async #prepare(baseKey: BaseKey, caller: Caller): Promise<Compaction> {
     const { workspaceId, knowledgeBaseId } = baseKey
     const { base, store, key } = await this.#bases.openContext(workspaceId, knowledgeBaseId)
-    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(base))
+    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(base, { action: 'list' }))
     // The file has the content of all workspaces.
     const canSeeFile = await caller.can(operator)
     const visible = (size: CompactedSize) => ({ ...size, file: canSeeFile ? size.file : null })

@@ -1,11 +1,12 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
-import { policyDenied } from '../access/row-access.ts'
+import type { AccessUse, RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
+import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
@@ -102,7 +103,7 @@ export class Documents {
     body: DocumentCreate,
     caller: ContentCaller,
   ): Promise<Document> {
-    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const base = await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
     const row: DocumentRow = {
       ...unsetFields,
@@ -115,6 +116,7 @@ export class Documents {
       ingestKey: null,
       nameKey: null,
     }
+    access.openChange(base, { action: 'ingest', resourceId: row.documentId }).authorize(true)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
       { op: 'insert', table: tables.documents, row },
@@ -126,7 +128,24 @@ export class Documents {
 
   /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */
   async get(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow> {
-    return this.requireVisible(documentKey, await this.visibilityIn(documentKey, caller))
+    return (await this.requireVisible(documentKey, caller)).row
+  }
+
+  /**
+   * Returns the document of a hit; undefined if the caller may no longer see it, or if it is in another knowledge base. In the
+   * policy audit, this is a part of the search, so that a search is one decision and not one per hit.
+   *
+   * @throws knowledge_base_not_found, policy_principal_required
+   */
+  async findForHit(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow | undefined> {
+    const { base, access } = await this.accessTo(documentKey, caller)
+    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
+    const isVisible = await access.canRead(
+      base,
+      { action: 'search' },
+      visibility => stored !== undefined && documentMatcher(visibility)(stored.row),
+    )
+    return isVisible ? stored?.row : undefined
   }
 
   /**
@@ -146,7 +165,7 @@ export class Documents {
     caller: Caller,
   ): Promise<Document> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const stored = await this.requireChangeable(documentKey, caller)
+      const stored = await this.requireChangeable(documentKey, 'update', caller)
       const { row: before } = stored
       const after: DocumentRow = {
         ...before,
@@ -209,7 +228,7 @@ export class Documents {
   async delete(documentKey: DocumentKey, caller: ContentCaller): Promise<void> {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const stored = await this.requireChangeable(documentKey, caller)
+      const stored = await this.requireChangeable(documentKey, 'delete', caller)
       const outcome = await context.store.write(
         [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
         [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) }],
@@ -252,8 +271,7 @@ export class Documents {
     query: { limit: number; cursor?: string },
     caller: ContentCaller,
   ): Promise<RowPage<Chunk>> {
-    const visibility = await this.visibilityIn(documentKey, caller)
-    await this.requireVisible(documentKey, visibility)
+    const { visibility } = await this.requireVisible(documentKey, caller)
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const list = ['chunks', ...keyOf(documentKey)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
@@ -273,25 +291,43 @@ export class Documents {
     }
   }
 
-  /** @throws document_not_found, knowledge_base_not_found */
-  private async requireStored(documentKey: DocumentKey): Promise<Stored<DocumentRow>> {
+  /**
+   * Returns a document that a caller may see. A missing document is recorded like a hidden one, because the caller can read
+   * its own decisions.
+   *
+   * @throws document_not_found, knowledge_base_not_found, policy_principal_required
+   */
+  private async requireVisible(
+    documentKey: DocumentKey,
+    caller: ContentCaller,
+  ): Promise<{ row: DocumentRow; visibility: Visibility }> {
+    const { base, access } = await this.accessTo(documentKey, caller)
+    const use = { action: 'get', resourceId: documentKey.documentId } as const
+    const visibility = access.visibility(base, use)
     const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
-    if (stored) return stored
-    await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    throw documentNotFound(documentKey.documentId)
+    if (stored && documentMatcher(visibility)(stored.row)) return { row: stored.row, visibility }
+    access.recordDenial(base, use)
+    throw await this.notFound(documentKey)
   }
 
-  /** @throws document_not_found, knowledge_base_not_found */
-  private async requireVisible(documentKey: DocumentKey, visibility: Visibility): Promise<DocumentRow> {
-    const { row } = await this.requireStored(documentKey)
-    if (!documentMatcher(visibility)(row)) throw documentNotFound(documentKey.documentId)
-    return row
+  /** Returns the error for a document that does not exist, or whose knowledge base was deleted in the meantime. */
+  private async notFound({ workspaceId, knowledgeBaseId, documentId }: DocumentKey): Promise<WbError> {
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    return new WbError('document_not_found', `document '${documentId}' not found`)
   }
 
-  /** Returns the rows of a knowledge base that a caller may see. */
-  private async visibilityIn({ workspaceId, knowledgeBaseId }: BaseKey, caller: ContentCaller) {
+  /** Returns the documents of a knowledge base that a caller may see. */
+  private async visibilityIn(baseKey: BaseKey, caller: ContentCaller): Promise<Visibility> {
+    const { base, access } = await this.accessTo(baseKey, caller)
+    return access.visibility(base, { action: 'list' })
+  }
+
+  private async accessTo(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    caller: ContentCaller,
+  ): Promise<{ base: KnowledgeBase; access: RowAccess }> {
     const base = await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    return (await caller.rowAccess(workspaceId)).visibility(base)
+    return { base, access: await caller.rowAccess(workspaceId) }
   }
 
   /**
@@ -302,14 +338,15 @@ export class Documents {
    */
   private async requireChangeable(
     documentKey: DocumentKey,
+    action: AccessUse['action'],
     caller: ContentCaller,
   ): Promise<Stored<DocumentRow>> {
-    const base = await this.parts.bases.get(documentKey.workspaceId, documentKey.knowledgeBaseId)
-    const visibility = (await caller.rowAccess(documentKey.workspaceId)).visibleOrNone(base)
-    if (!visibility.filter) return this.requireStored(documentKey)
+    const { base, access } = await this.accessTo(documentKey, caller)
+    const change = access.openChange(base, { action, resourceId: documentKey.documentId })
     const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
-    if (!stored || !documentMatcher(visibility)(stored.row)) throw policyDenied()
-    return stored
+    if (!stored && !change.visibility.filter) throw await this.notFound(documentKey)
+    change.authorize(stored !== undefined && documentMatcher(change.visibility)(stored.row))
+    return stored!
   }
 }
 
@@ -330,10 +367,6 @@ function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): bo
 
 function toChunk(view: RecordView): Chunk {
   return { id: view.id, chunkIndex: view.chunkIndex, text: view.text, payload: toApiPayload(view) }
-}
-
-function documentNotFound(documentId: string): WbError {
-  return new WbError('document_not_found', `document '${documentId}' not found`)
 }
 
 /**

@@ -94,7 +94,7 @@ export class KnowledgeBases {
     const store = stores[(await requireWorkspace(rows, workspaceId)).kind]
     if (!store) return page
     const access = await caller.rowAccess(workspaceId)
-    const visible = page.items.filter(base => !access.visibleOrNone(base).filter)
+    const visible = page.items.filter(base => access.seesAll(base))
     const [counts, sizes] = await Promise.all([
       Promise.all(visible.map(base => this.#countDocuments(base))),
       store.storedBytes(visible.map(collectionKeyOf)),
@@ -158,7 +158,7 @@ export class KnowledgeBases {
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    if ((await caller.rowAccess(workspaceId)).visibleOrNone(base).filter) return base
+    if (!(await caller.rowAccess(workspaceId)).seesAll(base)) return base
     const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
     const state = this.parts.isFitting(key)
       ? 'fitting'
@@ -186,7 +186,8 @@ export class KnowledgeBases {
     caller: Pick<Caller, 'rowAccess'>,
   ): Promise<Omit<KnowledgeBaseStats, 'searches'>> {
     const context = await this.openContext(workspaceId, knowledgeBaseId)
-    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(context.base))
+    const access = await caller.rowAccess(workspaceId)
+    requireFullVisibility(access.visibility(context.base, { action: 'list' }))
     const { base, store, key, collection } = context
     const [stats, documents] = await this.withDeletionCheck(base, () =>
       Promise.all([store.stats(key), this.#countDocuments(base)]),
@@ -341,8 +342,8 @@ export class KnowledgeBases {
     caller: Pick<Caller, 'auth' | 'rowAccess'>,
   ): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
-    const { filter } = (await caller.rowAccess(workspaceId)).visibleOrNone(base)
-    if (filter) authorize({ rule: needs('manage:access'), workspaceId }, caller)
+    const access = await caller.rowAccess(workspaceId)
+    if (!access.seesAll(base)) authorize({ rule: needs('manage:access'), workspaceId }, caller)
     return this.#delete(base)
   }
 

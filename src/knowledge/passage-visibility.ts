@@ -4,6 +4,8 @@ import type { RowAccess } from '../access/row-access.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import type { Visibility } from '../storage/visibility.ts'
+import type { BaseKey } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 
 /** A passage that something refers to. Null fields are not known. */
@@ -67,13 +69,21 @@ export class PassageVisibility {
         : rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
     ])
     if (!base) return false
-    const visibility = access.visibility(base.row)
-    if (!visibility.filter) return true
-    if (document) return documentMatcher(visibility)(document.row)
-    if (chunkId === null) return false
+    return access.canRead(base.row, { action: 'get' }, async visibility => {
+      if (!visibility.filter) return true
+      if (document) return documentMatcher(visibility)(document.row)
+      return chunkId !== null && this.#isRecordVisible({ workspaceId, knowledgeBaseId }, chunkId, visibility)
+    })
+  }
+
+  async #isRecordVisible(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    recordId: string,
+    visibility: Visibility,
+  ): Promise<boolean> {
     try {
       const { store, key } = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-      const [owner] = await store.owners(key, [chunkId], visibility)
+      const [owner] = await store.owners(key, [recordId], visibility)
       return owner!.exists && owner!.isVisible
     } catch (error) {
       // The content of the knowledge base is gone, or its store is not available.

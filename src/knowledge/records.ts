@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { policyDenied, type RowAccess } from '../access/row-access.ts'
+import type { RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Upsert } from '../contract/records.ts'
@@ -68,11 +68,12 @@ export class Records {
       const base = await bases.get(workspaceId, knowledgeBaseId)
       const records = composeRecords(body, vectors, access)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const store = () => this.write({ ...context, base }, ids, upsert, access)
+      const rowChange = access.openChange(base, { action: 'ingest' })
+      const store = () => this.write({ ...context, base }, ids, upsert, rowChange.visibility)
       const failure = await ((await this.hidesLearned(context, records))
         ? this.parts.refitAfter([context.key], store)
         : store())
-      if (failure === 'hidden') throw policyDenied()
+      rowChange.authorize(failure !== 'hidden')
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       if (failure) return undefined
       onIngested(context)
@@ -103,8 +104,14 @@ export class Records {
   ): Promise<boolean> {
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
+    const use = { action: 'delete', resourceId: recordId } as const
+    const rowChange = access.openChange(context.base, use)
     const deletion = { op: 'deleteRecord' as const, ...context.key, id: recordId }
-    return !(await this.write(context, [recordId], deletion, access))
+    const failure = await this.write(context, [recordId], deletion, rowChange.visibility)
+    if (!failure) rowChange.authorize(true)
+    // A missing record is recorded like a hidden one, because the caller can read its own decisions.
+    else if (failure === 'hidden' || failure === 'absent') access.recordDenial(context.base, use)
+    return !failure
   }
 
   /**
@@ -115,9 +122,13 @@ export class Records {
    * @throws knowledge_base_not_found
    * @throws collection_unavailable  concurrent changes prevented every attempt
    */
-  private async write(context: BaseContext, ids: readonly string[], change: ContentWrite, access: RowAccess) {
+  private async write(
+    context: BaseContext,
+    ids: readonly string[],
+    change: ContentWrite,
+    visibility: Visibility,
+  ) {
     const { base, store, key } = context
-    const visibility = access.visibleOrNone(base)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const owners = await store.owners(key, ids, visibility)
       if (owners.some(({ isVisible }) => !isVisible)) return 'hidden'

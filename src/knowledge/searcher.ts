@@ -122,7 +122,8 @@ export class Searcher {
       caller.rowAccess(context.base.workspaceId),
       this.savedFilter(context, body),
     ])
-    const plan = createPlan(context, body, access.visibility(context.base), { saved, vectorPoolMin })
+    const visibility = access.visibility(context.base, { action: 'search' })
+    const plan = createPlan(context, body, visibility, { saved, vectorPoolMin })
     const lists = await this.rankInCurrentSpace(context, plan, caller.signal)
     return {
       context,

@@ -40,10 +40,14 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export class Metrics {
   #meters: Meters | undefined
 
-  constructor(private readonly build: BuildInfo) {}
+  /** @param countLostDecisions  returns the number of policy decisions that could not be stored */
+  constructor(
+    private readonly build: BuildInfo,
+    private readonly countLostDecisions: () => number,
+  ) {}
 
   async start(): Promise<void> {
-    this.#meters ??= await openMeters(this.build)
+    this.#meters ??= await openMeters(this.build, this.countLostDecisions)
   }
 
   countExchange({ method, route, status, durationMs }: CompletedExchange): void {
@@ -127,7 +131,7 @@ const startProcessMeters = once(async () => {
   return register
 })
 
-async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
+async function openMeters({ version, commit }: BuildInfo, countLostDecisions: () => number): Promise<Meters> {
   const { Counter, Gauge, Histogram, Registry } = await loadPrometheus()
   const registry = new Registry()
   const metricOptions = (name: string, help: string) => ({
@@ -154,6 +158,13 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
       this.reset()
       for (const { metricName, labels, value } of (await requestSeconds.get()).values)
         if (metricName?.endsWith('_count')) this.inc(labels, value)
+    },
+  })
+  new Counter({
+    ...metricOptions('policy_decisions_lost_total', 'Policy decisions that could not be stored'),
+    collect() {
+      this.reset()
+      this.inc(countLostDecisions())
     },
   })
   return {

@@ -17,7 +17,7 @@ interface IngestClaim {
 
 /** Creates the metrics and recent errors of this process, with the handlers of their routes. */
 export function openOperation(deps: OperationDependencies) {
-  const metrics = new Metrics(deps.build)
+  const metrics = new Metrics(deps.build, deps.countLostDecisions)
   const errors = new RecentErrors()
   return {
     metrics,

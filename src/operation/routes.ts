@@ -14,6 +14,8 @@ export interface OperationDependencies extends ChatProbeDependencies {
   /** Checks for free disk space. @throws control_plane_unavailable  when the disk of the control plane is full */
   readonly requireSpace: () => Promise<void>
   readonly ingestLoad: () => Promise<IngestLoad>
+  /** Returns the number of policy decisions that this process could not store. */
+  readonly countLostDecisions: () => number
 }
 
 /** Returns the handlers for metrics, health details and recent errors. */

@@ -379,8 +379,11 @@ export const tables = {
     key: ['workspaceId', 'decisionId'],
     unique: {},
     indexes: {
+      byOrdinal: ['ordinal'],
+      byTime: ['ts', 'ordinal'],
       byWorkspace: ['workspaceId', 'ordinal'],
       byDay: ['workspaceId', 'auditDay', 'ordinal'],
+      byDecision: ['workspaceId', 'decision', 'ordinal'],
       byPrincipal: ['workspaceId', 'principalId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },

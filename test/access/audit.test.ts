@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AuditRecords } from '../../src/access/audit-records.ts'
-import { AuditRetention } from '../../src/access/audit-retention.ts'
+import { openAuditRetention } from '../../src/access/audit-retention.ts'
 import {
   type AuditActor,
   type AuditEvent,
@@ -365,7 +365,7 @@ describe('audit retention', () => {
         return rows.atomic(writes)
       },
     }))
-    const retention = new AuditRetention({ ...made, retentionDays: 90, ...most })
+    const retention = openAuditRetention({ ...made, retentionDays: 90, ...most })
     onTestFinished(() => retention.close())
     return { ...made, retention, sizes }
   }
@@ -443,7 +443,7 @@ describe('audit retention', () => {
     }))
     await trail.require(nobody, denial)
     clock.advance(91 * dayMs)
-    const retention = new AuditRetention({ rows, clock, log, trail, retentionDays: 90 })
+    const retention = openAuditRetention({ rows, clock, log, trail, retentionDays: 90 })
     onTestFinished(() => retention.close())
     retention.start()
     await waitUntil(() => lines.some(({ message }) => message === 'old audit records could not be deleted'))

@@ -418,8 +418,8 @@ describe('access to the audit trail', () => {
         })
         .map(({ method, path }) => `${method} ${path}`)
     }
-    const added = 'GET /api/v1/workspaces/:workspaceId/audit'
-    expect(opened('read:audit').filter(route => route !== added)).toEqual(opened('tools:invoke'))
+    const added = ['', '/decisions'].map(suffix => `GET /api/v1/workspaces/:workspaceId/audit${suffix}`)
+    expect(opened('read:audit').filter(route => !added.includes(route))).toEqual(opened('tools:invoke'))
     const withoutIt: Scope[] = ['read:content', 'read:chat', 'write', 'manage', 'tools:invoke']
     expect(opened(...withoutIt, 'read:audit')).toEqual(opened(...withoutIt))
   })

@@ -157,6 +157,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
     'manage:access',
     [
       '`GET W/audit`',
+      '`GET W/audit/decisions`',
       '`GET W/principals`',
       '`POST W/principals`',
       '`GET W/principals/{principalId}`',
@@ -169,8 +170,8 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
   ['S2.4-10', 'manage:workspace', ['`DELETE W`']],
   ['S2.4-03', 'read:content', []],
   ['S2.4-03', 'read:chat', []],
-  // Opens exactly one route: docs/requirements.md#S2.4-17
-  ['S2.4-03', 'read:audit', ['`GET W/audit`']],
+  // Opens exactly these routes: docs/requirements.md#S2.4-17
+  ['S2.4-03', 'read:audit', ['`GET W/audit`', '`GET W/audit/decisions`']],
 ]
 
 describe('routes opened by a fine-grained scope', () => {

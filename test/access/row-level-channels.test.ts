@@ -127,6 +127,24 @@ const channels: Readonly<Record<string, (asked: Asked) => Promise<unknown>>> = {
       asked,
       ['document.delete', 'job.claim'].map(action => [`GET ${asked.workspace}/audit?action=${action}`]),
     ),
+  async 'policy decisions'({ alice, base, workspace, ids }) {
+    const path = `${workspace}/audit/decisions?principalId=alice`
+    const [newest] = itemsOf(await alice(`GET ${path}&limit=1`))
+    for (const line of [
+      `GET ${workspace}/jobs`,
+      `GET ${workspace}/jobs/${missingJobId}`,
+      `GET ${base}/documents/${ids.document}`,
+      `GET ${base}/documents/${missingId}`,
+      `DELETE ${base}/records/none`,
+    ])
+      await alice(line)
+    const decisions = itemsOf(await alice(`GET ${path}&limit=20`))
+    const added = decisions.slice(
+      0,
+      decisions.findIndex(({ decisionId }) => decisionId === newest!.decisionId),
+    )
+    return added.map(({ decisionId: _, ts: __, ...fields }) => fields)
+  },
   'MCP tools and resources': async ({ alice, workspace, knowledgeBaseId }) => [
     await callMcpTool(alice, workspace, 'list_knowledge_bases'),
     await callMcpTool(alice, workspace, 'list_documents', { knowledgeBaseId, limit: 3 }),

@@ -102,38 +102,51 @@ describe('wb access policy', () => {
     expect(json.status).toBe(1)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, compiledFilter: null })
   })
+})
 
-  test('audit lists decisions, newest first', { timeout }, async () => {
-    const { wb, serve, dataDir } = await demo()
-    await serve()
-    expect(await wb(['access', 'policy', 'audit'])).toMatchObject({ status: 0, stdout: '' })
-    const { workspaceId } = JSON.parse((await wb(['workspaces', 'show', '--json'])).stdout)
-    const { rows, close } = await openEmbeddedStore({ path: join(dataDir, 'workbase.db') })
-    const decision = (n: number, principalId: string) => ({
-      workspaceId,
-      auditDay: '2026-01-01',
-      ts: `2026-01-01T00:00:0${n}.000Z`,
-      decisionId: `9b1c1a52-6f0e-4c0e-9d53-00000000000${n}`,
-      principalId,
-      knowledgeBaseId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
-      resourceId: '*',
-      action: 'search',
-      decision: 'filter',
-      reason: 'filtered',
-      compiledFilterJson: '{}',
-    })
-    const table = tables.policyAudit
-    const decisions = [decision(1, 'alice'), decision(2, 'bob')]
-    await rows.atomic(decisions.map(row => ({ op: 'insert', table, row })))
-    await close()
-    const lines = (await wb(['access', 'policy', 'audit'])).stdout.trim().split('\n')
-    expect(lines.map(line => line.split('\t').slice(0, 4))).toEqual([
-      ['2026-01-01T00:00:02.000Z', 'bob', 'search', 'filter'],
-      ['2026-01-01T00:00:01.000Z', 'alice', 'search', 'filter'],
-    ])
-    const ofAlice = await wb(['access', 'policy', 'audit', '--principal', 'alice', '--json'])
-    expect(JSON.parse(ofAlice.stdout)).toHaveLength(1)
+test('wb audit decisions lists decisions, newest first, and filters them', { timeout }, async () => {
+  const { wb, serve, dataDir } = await demo()
+  await serve()
+  const empty = await wb(['audit', 'decisions'])
+  expect(empty).toMatchObject({ status: 0, stdout: '' })
+  expect(empty.stderr).toContain('no decisions in workspace demo yet')
+  const { workspaceId } = JSON.parse((await wb(['workspaces', 'show', '--json'])).stdout)
+  const { rows, close } = await openEmbeddedStore({ path: join(dataDir, 'workbase.db') })
+  const knowledgeBaseId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
+  const decisionOf = (n: number, principalId: string, decision: string) => ({
+    workspaceId,
+    auditDay: `2026-01-0${n}`,
+    ts: `2026-01-0${n}T00:00:00.000Z`,
+    decisionId: `9b1c1a52-6f0e-4c0e-9d53-00000000000${n}`,
+    principalId,
+    knowledgeBaseId,
+    resourceId: '*',
+    action: 'search',
+    decision,
+    reason: 'filtered',
+    compiledFilterJson: '{}',
   })
+  const table = tables.policyAudit
+  const decisions = [decisionOf(1, 'alice', 'filter'), decisionOf(2, 'bob', 'deny')]
+  await rows.atomic(decisions.map(row => ({ op: 'insert', table, row })))
+  await close()
+  const lines = (await wb(['audit', 'decisions'])).stdout.trim().split('\n')
+  expect(lines.map(line => line.split('\t'))).toEqual([
+    ['2026-01-02T00:00:00.000Z', 'bob', 'search', 'deny', 'filtered', '*', knowledgeBaseId, '{}'],
+    ['2026-01-01T00:00:00.000Z', 'alice', 'search', 'filter', 'filtered', '*', knowledgeBaseId, '{}'],
+  ])
+  for (const [flags, count] of [
+    [['--principal', 'alice'], 1],
+    [['--day', '2026-01-02'], 1],
+    [['--decision', 'deny'], 1],
+    [['--decision', 'deny', '--principal', 'alice'], 0],
+    [['--limit', '1'], 1],
+  ] as const) {
+    const { status, stdout } = await wb(['audit', 'decisions', ...flags, '--json'])
+    expect([flags, status, JSON.parse(stdout).length]).toEqual([flags, 0, count])
+  }
+  expect((await wb(['audit', 'decisions', '--kb', 'none'])).status).not.toBe(0)
+  expect((await wb(['audit', 'decisions', '--day', 'x'])).stderr).toContain('auditDay')
 })
 
 test('wb workspaces test reports whether the store responds', { timeout }, async () => {

@@ -10,7 +10,7 @@ function callerWhoSees(visibility: Visibility) {
   const rowAccess = async (workspaceId: string) => ({
     ...(await openAccess(noPrincipal, workspaceId)),
     visibility: () => visibility,
-    visibleOrNone: () => visibility,
+    seesAll: () => !visibility.filter,
   })
   return { rowAccess }
 }

@@ -16,6 +16,7 @@ function opened() {
     countWorkspaces: async () => 0,
     requireSpace: async () => {},
     ingestLoad: async () => ({ active: 2, capacity: 4, queued: 7 }),
+    countLostDecisions: () => 3,
   })
   const text = async () => (await operation.metrics.text({ active: 2, capacity: 4, queued: 7 })).text
   return { operation, text }

@@ -20,7 +20,7 @@ import { fitEntries, ToolError } from './tool-result.ts'
 /** Read access to knowledge bases for tools. */
 export interface KnowledgeReads {
   readonly bases: Pick<KnowledgeBases, 'list' | 'listExisting'>
-  readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
+  readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'findForHit' | 'chunks'>
   /** Searches several knowledge bases at once. */
   readonly many: Pick<ManySearcher, 'search'>
   readonly passages: Pick<PassageVisibility, 'open'>

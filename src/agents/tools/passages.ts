@@ -9,15 +9,16 @@ const labelCharsMax = 400
 
 /** Returns the passages of search hits with their sources. Reads the file names from the document rows. */
 export function findPassageSources(
-  documents: Pick<Documents, 'get'>,
+  documents: Pick<Documents, 'findForHit'>,
   { workspaceId, caller }: { workspaceId: string; caller: ContentCaller },
   hits: readonly KnowledgeBaseHit[],
 ): Promise<ToolPassage[]> {
   const requestedRows = new Map<string, Promise<DocumentRow | undefined>>()
   const rowOf = (knowledgeBaseId: string, documentId: string) => {
     const key = `${knowledgeBaseId}/${documentId}`
-    const row = requestedRows.get(key) ?? documents.get({ workspaceId, knowledgeBaseId, documentId }, caller)
-    // Records can refer to a document in another knowledge base, or to a deleted one.
+    const documentKey = { workspaceId, knowledgeBaseId, documentId }
+    const row = requestedRows.get(key) ?? documents.findForHit(documentKey, caller)
+    // The knowledge base can be deleted in the meantime.
     const rowOrUndefined = row.catch(() => undefined)
     requestedRows.set(key, rowOrUndefined)
     return rowOrUndefined

@@ -75,7 +75,7 @@ const commandOrder = [
   'models',
   'templates',
   'adoptable',
-  'audit',
+  'decisions',
   'follow',
   'allow',
   'releases',

@@ -48,7 +48,9 @@ export async function acceptText(
 ): Promise<AcceptedIngest | ExistingDocument> {
   const { contentHash, access } = input
   const body = withOwner(input.body, access)
-  const isVisible = documentMatcher(access.visibleOrNone(context.base))
+  const change = access.openChange(context.base, { action: 'ingest' })
+  change.authorize(true)
+  const isVisible = documentMatcher(change.visibility)
   const domain = domainOf(access, body.ownerPrincipalId ?? null)
   const firstKey = `${keyPrefix(context, domain)}:${contentHash}`
   const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)

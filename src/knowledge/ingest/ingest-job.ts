@@ -204,7 +204,9 @@ export class IngestJob {
     const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
     // Read again, because its policy can change while the job is running.
     const base = await this.parts.bases.get(row.workspaceId, row.knowledgeBaseId)
-    const isVisible = documentMatcher(access.visibleOrNone(base))
+    const change = access.openChange(base, { action: 'ingest', resourceId: row.documentId })
+    change.authorize(true)
+    const isVisible = documentMatcher(change.visibility)
     const domain = domainOf(access, row.ownerPrincipalId)
     const named = { name: row.sourceFilename, domain }
     const sameName = await documentsWithName(this.parts.rows, context, named)

@@ -1,4 +1,5 @@
 import { eighthMigration } from './eighth.ts'
+import { eleventhMigration } from './eleventh.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourthMigration } from './fourth.ts'
@@ -24,4 +25,5 @@ export const migrations: readonly string[] = [
   eighthMigration,
   ninthMigration,
   tenthMigration,
+  eleventhMigration,
 ]
