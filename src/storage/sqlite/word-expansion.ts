@@ -81,8 +81,8 @@ export class WordExpansion {
    * Returns the terms that begin with the unfinished word. If there are none, returns the longest term that can be the stem
    * of the complete word.
    */
-  #complete(collection: number, { starts, shorterTerms }: TypedWord, rows: VisibleRows): string[] {
-    const found = starts.flatMap(prefix =>
+  #complete(collection: number, { prefixes, shorterTerms }: TypedWord, rows: VisibleRows): string[] {
+    const found = prefixes.flatMap(prefix =>
       this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, rows }),
     )
     const completions = [
