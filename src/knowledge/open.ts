@@ -48,6 +48,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly log: Log
   readonly docling: DoclingSettings
   readonly accessOf: AccessOf
+  /** Returns the rows of a collection that the built-in embedder may learn from. */
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
