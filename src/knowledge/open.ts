@@ -48,6 +48,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly log: Log
   readonly docling: DoclingSettings
   readonly accessOf: AccessOf
+  /** Returns the rows of a collection that the built-in embedder may learn from. */
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
@@ -85,7 +86,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     ingestJob: new IngestJob(ingestParts),
     bases,
     documents,
-    /** Makes rows visible to everyone unless it was decided who may see them. */
+    /** Makes rows visible to everyone, except rows whose visibility was set explicitly. */
     publish: (workspaceId: string, signal: AbortSignal) => publication.publish(workspaceId, signal),
     /** Runs a change of the rows that everyone in a workspace may see, and fits its spaces again. */
     async refitAfter<T>(workspaceId: string, change: () => Promise<T>): Promise<T> {
@@ -95,7 +96,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         keys.push(...slice.map(({ row }) => collectionKeyOf(row)))
       return fitting.refitAfter(keys, change)
     },
-    many: manySearcher,
+    manySearcher,
     passages: new PassageVisibility({ ...parts, bases }),
     uploads,
     /** Returns the number of fits that are due. */

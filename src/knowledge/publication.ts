@@ -17,8 +17,8 @@ interface PublicationParts {
 }
 
 /**
- * Prepares the rows of a workspace for row-level access: makes them visible to everyone, unless it was decided who may see
- * them, and writes the fields that policies can refer to into all chunks.
+ * Prepares the rows of a workspace for row-level access: makes them visible to everyone, except rows whose visibility was
+ * set explicitly, and writes the fields that policies can refer to into all chunks.
  *
  * Row-level access must be off in the meantime. If the work is interrupted, it can be repeated from the start.
  */

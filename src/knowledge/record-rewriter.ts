@@ -58,8 +58,8 @@ export class RecordRewriter {
   }
 
   /**
-   * Makes the records of a knowledge base that were stored directly visible to everyone, unless it was decided who may
-   * see them.
+   * Makes the records of a knowledge base that were stored directly visible to everyone, except records whose
+   * visibility was set explicitly.
    */
   async publishDirectRecords(context: BaseContext, signal: AbortSignal): Promise<void> {
     const { workspaceId, knowledgeBaseId } = context.base

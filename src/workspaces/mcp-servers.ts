@@ -5,7 +5,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { TimedOut, withTimeout } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import { secretParameterOf, withoutQuerySecrets } from '../base/query-secrets.ts'
+import { redactQuerySecrets, secretParameterOf } from '../base/query-secrets.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
   McpServerCreate,
@@ -240,7 +240,7 @@ function requireConsistentAuth(server: McpServerCreate): void {
 
 /** Returns the URL of a server without the secrets in its query. Earlier versions accepted URLs with secrets. */
 export function shownUrl({ url }: Pick<McpServerRow, 'url'>): string {
-  return withoutQuerySecrets(url)
+  return redactQuerySecrets(url)
 }
 
 /**
