@@ -16,7 +16,7 @@ const decisionPageQuery = pageQuery.extend({
   principalId: z.string().optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional().meta({ description: 'only decisions of this day (UTC)' }),
-  decision: z.enum(policyDecisions).optional(),
+  decision: z.enum(policyDecisions).optional().meta({ description: 'only decisions with this result' }),
 })
 export type DecisionPageQuery = z.output<typeof decisionPageQuery>
 

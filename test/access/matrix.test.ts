@@ -225,7 +225,7 @@ function scopeOfPath(line: string): string | null {
   if (/\/(?:principals|policy)\b/.test(path)) return 'manage:access'
   if (line === 'DELETE /api/v1/workspaces/:workspaceId') return 'manage:workspace'
   // manage:access also opens the audit trail of a workspace.
-  if (line === 'GET /api/v1/workspaces/:workspaceId/audit') return 'read:audit'
+  if (/^GET \/api\/v1\/workspaces\/:workspaceId\/audit(\/decisions)?$/.test(line)) return 'read:audit'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (
     /\/(?:test-connection|connect\/verify|mcp|search|openai\/v1\/chat\/completions)$/.test(path) ||
