@@ -26,7 +26,7 @@ type PolicyBase = Pick<KnowledgeBase, 'knowledgeBaseId' | 'policyDsl' | 'policyE
 /** An actor that is no principal. */
 export const noPrincipal: Actor = { kind: 'principal', principalId: null }
 
-/** What a caller reads or changes, for the policy audit. */
+/** The action and the resource of a decision, for the policy audit. */
 export interface AccessUse {
   readonly action: PolicyDecision['action']
   /** ID of the document or record; absent for all that match. Never use an ID that the caller does not know. */
@@ -34,7 +34,7 @@ export interface AccessUse {
 }
 
 /** A change of rows in a knowledge base, which is not decided yet. */
-export interface RowChange {
+export interface UndecidedChange {
   /** The rows that the caller may change: those that it may see. */
   readonly visibility: Visibility
   /**
@@ -82,7 +82,7 @@ export interface RowAccess {
     decide: (visibility: Visibility) => boolean | Promise<boolean>,
   ): Promise<boolean>
   /** Starts a change of rows. A caller that is no principal may change no rows. */
-  openChange(base: PolicyBase, use: AccessUse): RowChange
+  openChange(base: PolicyBase, use: AccessUse): UndecidedChange
   /** Returns true if the caller may see all rows of a knowledge base. Not recorded, because nothing is read. */
   seesAll(base: PolicyBase): boolean
 }
@@ -239,7 +239,7 @@ class RecordedAccess implements RowAccess {
     return isVisible
   }
 
-  openChange(base: PolicyBase, use: AccessUse): RowChange {
+  openChange(base: PolicyBase, use: AccessUse): UndecidedChange {
     const { kind, visibility } = this.decide(base)
     return {
       visibility,
