@@ -127,8 +127,8 @@ export class Documents {
   }
 
   /**
-   * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
-   * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
+   * Changes a document, and applies its new metadata and visibility to its chunks in the same transaction. Retries if the
+   * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
    * @throws conflict  the document changed during every attempt
@@ -152,30 +152,23 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      const revision = haveInheritedFieldsChanged(before, after)
-        ? await this.rewriteChunks(stored, after, caller.signal)
-        : stored
-      if (revision && (await this.replace(after, revision))) return after
+      const isReplaced = haveInheritedFieldsChanged(before, after)
+        ? await this.replaceWithChunks(stored, after, caller)
+        : await this.replace(after, stored)
+      if (isReplaced) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
-  /**
-   * Updates the chunks of a document before the document itself. Increases the version of the document first, so that
-   * chunks always get the fields of the update that succeeds: an update that read the document earlier can no longer
-   * change the chunks.
-   *
-   * @returns the new revision; undefined if the document changed or was deleted in the meantime
-   */
-  private async rewriteChunks(
+  /** Like {@link replace}, but also changes the chunks. Throws the errors of {@link requireChangeable}. */
+  private replaceWithChunks(
     before: Stored<DocumentRow>,
     after: DocumentRow,
-    signal: AbortSignal,
-  ): Promise<RowRevision | undefined> {
-    if (!(await this.replace(before.row, before))) return undefined
-    const revision = { ordinal: before.ordinal, version: before.version + 1 }
-    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, ...revision }, signal)
-    return isRewritten ? revision : undefined
+    caller: Caller,
+  ): Promise<boolean> {
+    // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
+    const authorize = () => this.requireChangeable(before.row, caller)
+    return this.parts.rewriter.replaceDocument({ before, after, authorize }, caller.signal)
   }
 
   /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
