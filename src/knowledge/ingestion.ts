@@ -18,11 +18,12 @@ import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
   type AcceptedIngest,
   acceptText,
+  chunkIdTaken,
   documentIdTaken,
   type ExistingDocument,
 } from './ingest/accept-text.ts'
 import {
-  chunkUpsert,
+  chunkInsertion,
   createDocument,
   documentDeletionWrites,
   type EmbeddedChunks,
@@ -73,7 +74,7 @@ export class Ingestion {
   /**
    * Ingests one text.
    *
-   * @throws conflict         another document has the requested ID
+   * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
    * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
    * @throws embedding_unavailable, embedding_dimension_mismatch  the document is stored as failed
    */
@@ -181,13 +182,14 @@ export class Ingestion {
     const document = createDocument(accepted, state)
     const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
     const outcome = await context.store.write(
-      [...writes.changes, chunkUpsert(context, document, prepared)],
+      [...writes.changes, ...chunkInsertion(context, document, prepared)],
       writes.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
     await this.throwIfFinal(accepted, outcome)
     if (outcome.at < writes.rows.length) return 'rows changed'
     if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
+    if (outcome.at === writes.rows.length + writes.changes.length) throw chunkIdTaken(document.documentId)
     return 'space changed'
   }
 

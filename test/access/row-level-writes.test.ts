@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { waitUntil } from '../harness/runtime.ts'
-import { hitsOf } from './principal-requests.ts'
+import { codeOf, hitsOf, itemsOf } from './principal-requests.ts'
 import { ingest, openRestrictedWorkspace } from './restricted-workspace.ts'
 
 test('a batch that overwrites by file name does not touch a hidden document', async () => {
@@ -67,4 +67,36 @@ test('a stream of a job ends when its document is hidden, and the job stores the
     hitsOf(await send(`POST ${base}/search`, { text: 'turbine' })).map(({ id }) => id)
   expect(await hitIds(bob)).toHaveLength(1)
   expect(await hitIds(alice)).toEqual([])
+})
+
+describe('an ingest does not replace a hidden record that has the ID of a chunk', () => {
+  const documentId = '11111111-1111-4111-8111-111111111111'
+
+  async function openWithRecord() {
+    const opened = await openRestrictedWorkspace()
+    const bob = opened.as('bob')
+    const records = [{ id: `${documentId}:0`, text: 'A turbine record of bob.' }]
+    expect((await bob(`POST ${opened.base}/records`, { records })).status).toBe(200)
+    const textsOfBob = async () =>
+      hitsOf(await bob(`POST ${opened.base}/search`, { text: 'turbine' })).map(
+        ({ payload }) => payload.chunkText,
+      )
+    return { ...opened, alice: opened.as('alice'), textsOfBob }
+  }
+
+  test('immediately', async () => {
+    const { base, alice, textsOfBob } = await openWithRecord()
+    const refused = await alice(`POST ${base}/ingest`, { documentId, text: 'A turbine of alice.' })
+    expect([refused.status, codeOf(refused)]).toEqual([409, 'conflict'])
+    expect(itemsOf(await alice(`GET ${base}/documents`))).toEqual([])
+    expect(await textsOfBob()).toEqual(['A turbine record of bob.'])
+  })
+
+  test('in a job', async () => {
+    const { wb, workspace, base, alice, textsOfBob } = await openWithRecord()
+    await alice(`POST ${base}/ingest?async=true`, { documentId, text: 'A turbine of alice.' })
+    await wb.settle()
+    expect(itemsOf(await alice(`GET ${workspace}/jobs`))).toMatchObject([{ status: 'failed' }])
+    expect(await textsOfBob()).toEqual(['A turbine record of bob.'])
+  })
 })

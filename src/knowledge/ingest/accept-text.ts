@@ -122,6 +122,13 @@ export function documentIdTaken(documentId: string): WbError {
   return new WbError('conflict', `document with id '${documentId}' already exists`)
 }
 
+export function chunkIdTaken(documentId: string): WbError {
+  return new WbError(
+    'conflict',
+    `a record has the ID of a chunk of document '${documentId}'; use another document ID`,
+  )
+}
+
 /**
  * Returns the prefix of unique keys. Includes the workspace, because knowledge base IDs are unique only in a workspace.
  */
