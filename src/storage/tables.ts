@@ -26,8 +26,8 @@ export interface DocumentRow extends Document {
    */
   ingestKey: string | null
   /**
-   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and file name. Null
-   * without a file name, if a hidden document has the key, or whenever `ingestKey` is null.
+   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and file name; with
+   * a number if hidden documents have the earlier keys. Null without a file name, or whenever `ingestKey` is null.
    */
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */

@@ -151,6 +151,27 @@ describe('a policy that changes while a text is embedded', () => {
   })
 })
 
+test('two concurrent ingests of one file name do not tell if a hidden document has it', async () => {
+  const outcomesWith = async (isTaken: boolean) => {
+    const interruption: Interruption = {}
+    const { base, as } = await openRestrictedWorkspace(beforeContentWrite(interruption))
+    const send = (text: string, visibleTo: string | null = 'alice') =>
+      as('alice')(`POST ${base}/ingest`, {
+        text,
+        sourceFilename: 'salaries.md',
+        visibleTo: visibleTo && [visibleTo],
+      })
+    if (isTaken) await send('The salaries.', null)
+    let second: Awaited<ReturnType<typeof send>> | undefined
+    interruption.run = async () => {
+      second = await send('Second text.')
+    }
+    const first = await send('First text.')
+    return [first, second!].map(({ status, body }) => [status, body.outcome])
+  }
+  expect(await outcomesWith(true)).toEqual(await outcomesWith(false))
+})
+
 describe('an update of a long document', () => {
   /** A text with several hundred chunks. */
   const text = Array.from({ length: 600 }, (_, n) => `Turbine ${n}. ${'x '.repeat(40)}`).join('\n\n')

@@ -18,7 +18,7 @@ export interface AcceptedIngest {
   readonly documentId: string
   readonly contentHash: string
   readonly ingestKey: string
-  /** Null without a file name, or if a document that the caller cannot see has the key. */
+  /** Null without a file name. */
   readonly nameKey: string | null
   /** Access of the caller when the text was accepted. */
   readonly access: RowAccess
@@ -64,15 +64,15 @@ export async function acceptText(
     throw documentIdTaken(documentId)
   const hasSameName = sameName.some(({ row }) => row.documentId === documentId)
   const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
-  const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain })
-  const isNameHidden = allWithName.some(({ row }) => row.nameKey === nameKey && !isVisible(row))
+  const hidden = allWithName.filter(({ row }) => !isVisible(row))
+  const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain }, hidden)
   return {
     context,
     body,
     documentId,
     contentHash,
     ingestKey,
-    nameKey: isNameHidden ? null : nameKey,
+    nameKey,
     access,
     replaced,
   }
@@ -95,9 +95,24 @@ interface DomainName {
   readonly domain: IngestDomain
 }
 
-/** Returns the unique key of a file name in a knowledge base; null without a file name. */
-export function nameKeyOf(context: BaseContext, { name, domain }: DomainName): string | null {
-  return name ? `${keyPrefix(context, domain)}:${name}` : null
+/**
+ * Returns the unique key of a file name in a knowledge base; null without a file name. Skips the keys of hidden documents:
+ * ingests of the name must affect each other as if these did not exist.
+ *
+ * @param hidden  the documents of the domain with the file name that the caller cannot see
+ */
+export function nameKeyOf(
+  context: BaseContext,
+  { name, domain }: DomainName,
+  hidden: readonly Stored<DocumentRow>[],
+): string | null {
+  if (!name) return null
+  const taken = new Set(hidden.map(({ row }) => row.nameKey))
+  const prefix = keyPrefix(context, domain)
+  for (let skipped = 0; ; skipped++) {
+    const nameKey = skipped === 0 ? `${prefix}:${name}` : `${prefix}#${skipped}:${name}`
+    if (!taken.has(nameKey)) return nameKey
+  }
 }
 
 /** Returns the documents of a domain with a file name, oldest first. */

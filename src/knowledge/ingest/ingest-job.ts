@@ -213,11 +213,10 @@ export class IngestJob {
     const replaced = sameName
       .filter(other => other.ordinal < ordinal && isVisible(other.row))
       .filter(other => body.overwriteOnNameConflict || other.row.status === 'failed')
-    const nameKey = nameKeyOf(context, named)
+    const hidden = sameName.filter(other => other.ordinal !== ordinal && !isVisible(other.row))
+    const nameKey = nameKeyOf(context, named, hidden)
     const isRenamed = row.sourceFilename !== body.sourceFilename
-    const isNameTaken = sameName.some(
-      other => other.row.nameKey === nameKey && (other.ordinal > ordinal || !isVisible(other.row)),
-    )
+    const isNameTaken = sameName.some(other => other.row.nameKey === nameKey && other.ordinal > ordinal)
     return isRenamed
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }
