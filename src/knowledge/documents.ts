@@ -15,7 +15,7 @@ import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
-import { withOwner } from './ownership.ts'
+import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
 
@@ -31,6 +31,8 @@ interface DocumentsParts {
 
 /** The part of a caller that decides what it may see. */
 export type ContentCaller = Pick<Caller, 'rowAccess'>
+/** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
+export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
 /** Maximum number of attempts. An update is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -92,15 +94,17 @@ export class Documents {
    * Registers a document without content.
    *
    * @throws knowledge_base_not_found
+   * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  another document has the requested ID
    */
   async create(
     { workspaceId, knowledgeBaseId }: BaseKey,
     body: DocumentCreate,
-    caller: ContentCaller,
+    caller: WritingCaller,
   ): Promise<Document> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
+    authorizeOwner(body, access, workspaceId, caller)
     const row: DocumentRow = {
       ...unsetFields,
       ...withOwner(body, access),
@@ -131,6 +135,7 @@ export class Documents {
    * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
+   * @throws forbidden  the new owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -145,6 +150,8 @@ export class Documents {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.requireChangeable(documentKey, caller)
       const { row: before } = stored
+      if (patch.ownerPrincipalId !== before.ownerPrincipalId)
+        authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
       const after: DocumentRow = {
         ...before,
         ...patch,

@@ -13,7 +13,7 @@ import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
-import type { ContentCaller } from './documents.ts'
+import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
   type AcceptedIngest,
@@ -29,6 +29,7 @@ import {
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import { authorizeOwner } from './ownership.ts'
 import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import type { VectorSpace } from './vector-space.ts'
@@ -74,6 +75,7 @@ export class Ingestion {
   /**
    * Ingests one text.
    *
+   * @throws forbidden        the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
    * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
    * @throws embedding_unavailable, embedding_dimension_mismatch  the document is stored as failed
@@ -82,7 +84,7 @@ export class Ingestion {
     workspaceId: string,
     knowledgeBaseId: string,
     body: Ingest,
-    caller: Pick<Caller, 'rowAccess' | 'signal'>,
+    caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
@@ -104,13 +106,14 @@ export class Ingestion {
    * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text
    * are stored.
    *
-   * @throws conflict  another document has the requested ID
+   * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
+   * @throws conflict   another document has the requested ID
    */
   async enqueue(
     workspaceId: string,
     knowledgeBaseId: string,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
   ): Promise<EnqueueResult> {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, accepted =>
       this.writeQueued(accepted),
@@ -121,7 +124,7 @@ export class Ingestion {
   private acceptThenWrite<T>(
     address: BaseKey,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     return this.parts.bases.withDeletionCheck(address, () => this.retryWrite(address, body, caller, write))
@@ -130,7 +133,7 @@ export class Ingestion {
   private async retryWrite<T>(
     { workspaceId, knowledgeBaseId }: BaseKey,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     const contentHash =
@@ -140,6 +143,7 @@ export class Ingestion {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const access = await caller.rowAccess(workspaceId)
+      authorizeOwner(body, access, workspaceId, caller)
       const accepted = await acceptText(this.parts.rows, context, { body, contentHash, access })
       if ('kind' in accepted) return accepted
       const result = await write(accepted)

@@ -13,11 +13,7 @@ test('a batch that overwrites by file name does not touch a hidden document', as
     const media = { 'content-type': 'application/x-ndjson' }
     return (await alice(`POST ${base}/ingest/batch`, named, media)).text
   }
-  for (const line of [
-    { text: 'A new turbine.' },
-    { text: 'A turbine of bob.', visibleTo: ['alice'] },
-    { text: 'Another turbine.', visibleTo: ['alice'], ownerPrincipalId: 'bob' },
-  ]) {
+  for (const line of [{ text: 'A new turbine.' }, { text: 'A turbine of bob.', visibleTo: ['alice'] }]) {
     const outcome = await sendLine(line)
     expect(JSON.parse(outcome)).toMatchObject({ line: 1, status: 201 })
     expect(outcome).not.toContain(hidden)
@@ -98,5 +94,54 @@ describe('an ingest does not replace a hidden record that has the ID of a chunk'
     await wb.settle()
     expect(itemsOf(await alice(`GET ${workspace}/jobs`))).toMatchObject([{ status: 'failed' }])
     expect(await textsOfBob()).toEqual(['A turbine record of bob.'])
+  })
+})
+
+describe('a document of another owner needs manage:access, because it would take the place of their own', () => {
+  const attributed = {
+    text: 'The salaries.',
+    sourceFilename: 'a.md',
+    ownerPrincipalId: 'bob',
+    visibleTo: ['*'],
+  }
+
+  test.each(['ingest', 'ingest?async=true', 'documents'])('in POST %s', async path => {
+    const { base, as, operator } = await openRestrictedWorkspace()
+    const [alice, bob] = [as('alice'), as('bob')]
+    const { text, ...fields } = attributed
+    const body = path === 'documents' ? fields : attributed
+    for (const ownerPrincipalId of ['bob', null]) {
+      const refused = await alice(`POST ${base}/${path}`, { ...body, ownerPrincipalId })
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    }
+    expect(itemsOf(await bob(`GET ${base}/documents`))).toEqual([])
+    expect((await alice(`POST ${base}/${path}`, { ...body, ownerPrincipalId: 'alice' })).status).toBeLessThan(
+      300,
+    )
+    expect((await operator(`POST ${base}/${path}`, body)).status).toBeLessThan(300)
+  })
+
+  test('in a line of a batch and in an upload', async () => {
+    const { base, as } = await openRestrictedWorkspace()
+    const media = { 'content-type': 'application/x-ndjson' }
+    const { text } = await as('alice')(`POST ${base}/ingest/batch`, attributed, media)
+    expect(JSON.parse(text)).toMatchObject({ line: 1, status: 403 })
+    const form = new FormData()
+    form.append('file', new File(['The salaries.'], 'a.md'))
+    form.append('ownerPrincipalId', 'bob')
+    expect(codeOf(await as('alice')(`POST ${base}/ingest/file`, form))).toBe('forbidden')
+    expect(itemsOf(await as('bob')(`GET ${base}/documents`))).toEqual([])
+  })
+
+  test('in PATCH, unless the owner stays the same or becomes the caller', async () => {
+    const { base, as } = await openRestrictedWorkspace()
+    const [alice, bob] = [as('alice'), as('bob')]
+    const shared = await ingest(bob, base, { text: 'The salaries.', visibleTo: ['*'] })
+    const change = (ownerPrincipalId: string | null) =>
+      alice(`PATCH ${base}/documents/${shared}`, { ownerPrincipalId })
+    expect((await change('bob')).status).toBe(200)
+    expect(codeOf(await change(null))).toBe('forbidden')
+    expect((await change('alice')).status).toBe(200)
+    expect(codeOf(await change('bob'))).toBe('forbidden')
   })
 })
