@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { RowStore } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
 import { waitUntil } from '../harness/runtime.ts'
 import { codeOf, hitsOf, itemsOf } from './principal-requests.ts'
 import { ingest, openRestrictedWorkspace } from './restricted-workspace.ts'
@@ -144,4 +147,30 @@ describe('a document of another owner needs manage:access, because it would take
     expect((await change('alice')).status).toBe(200)
     expect(codeOf(await change('bob'))).toBe('forbidden')
   })
+})
+
+test('a file name is recognized no matter how many hidden documents have it', async () => {
+  let rows!: RowStore
+  const { base, workspace, knowledgeBaseId, as } = await openRestrictedWorkspace({
+    rows: store => {
+      rows = store
+      return store
+    },
+  })
+  const [alice, bob] = [as('alice'), as('bob')]
+  const sourceFilename = 'popular.md'
+  await bob(`POST ${base}/documents`, { sourceFilename })
+  const workspaceId = workspace.split('/').at(-1)!
+  const [hidden] = await rows.list(tables.documents, {
+    index: 'byFilename',
+    prefix: [workspaceId, knowledgeBaseId, sourceFilename],
+    limit: 1,
+  })
+  const copies = Array.from({ length: 1_000 }, () => ({ ...hidden!.row, documentId: randomUUID() }))
+  await rows.atomic(copies.map(row => ({ op: 'insert', table: tables.documents, row })))
+  await ingest(alice, base, { text: 'First text.', sourceFilename })
+  const second = await alice(`POST ${base}/ingest`, { text: 'Second text.', sourceFilename })
+  expect([second.status, second.body.outcome]).toEqual([200, 'name_conflict'])
+  await ingest(alice, base, { text: 'Third text.', sourceFilename, overwriteOnNameConflict: true })
+  expect(itemsOf(await alice(`GET ${base}/documents`))).toHaveLength(1)
 })

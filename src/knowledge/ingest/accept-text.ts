@@ -8,7 +8,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 
-/** Maximum number of documents with the same file name that are read. */
+/** Maximum number of documents of a domain with the same file name that are read. */
 const sameNameMax = 1_000
 
 /** A text that has passed the checks of {@link acceptText}, but has not been chunked yet. */
@@ -115,16 +115,26 @@ export function nameKeyOf(
   }
 }
 
-/** Returns the documents of a domain with a file name, oldest first. */
+/**
+ * Returns the documents of a domain with a file name, oldest first. Reads past any number of documents of other domains: they
+ * must not affect the result.
+ */
 export async function documentsWithName(
   rows: RowStore,
   { base: { workspaceId, knowledgeBaseId } }: BaseContext,
   { name, domain }: DomainName,
 ): Promise<Stored<DocumentRow>[]> {
   if (!name) return []
-  const prefix = [workspaceId, knowledgeBaseId, name]
-  const stored = await rows.list(tables.documents, { index: 'byFilename', prefix, limit: sameNameMax })
-  return domain === undefined ? stored : stored.filter(({ row }) => row.ownerPrincipalId === domain)
+  const list = { index: 'byFilename', prefix: [workspaceId, knowledgeBaseId, name], limit: sameNameMax }
+  const found: Stored<DocumentRow>[] = []
+  let after: number[] | undefined
+  for (;;) {
+    const page = await rows.list(tables.documents, { ...list, ...(after && { after }) })
+    const inDomain = domain === undefined ? page : page.filter(({ row }) => row.ownerPrincipalId === domain)
+    found.push(...inDomain.slice(0, sameNameMax - found.length))
+    if (page.length < sameNameMax || found.length === sameNameMax) return found
+    after = [page.at(-1)!.ordinal]
+  }
 }
 
 /** Returns a document without its internal fields. */
