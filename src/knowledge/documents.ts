@@ -105,6 +105,7 @@ export class Documents {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
     authorizeOwner(body, access, workspaceId, caller)
+    const now = timestamp(this.parts.clock)
     const row: DocumentRow = {
       ...unsetFields,
       ...withOwner(body, access),
@@ -112,7 +113,8 @@ export class Documents {
       workspaceId,
       knowledgeBaseId,
       documentId: body.documentId ?? newId(),
-      updatedAt: timestamp(this.parts.clock),
+      createdAt: now,
+      updatedAt: now,
       ingestKey: null,
       nameKey: null,
     }

@@ -252,6 +252,10 @@ function replacementWrites(
   document: DocumentRow,
 ) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
-  const row = access.isEnabled ? { ...document, isVisibilityDecided: true } : document
+  const row: DocumentRow = {
+    ...document,
+    ...(access.isEnabled && { isVisibilityDecided: true }),
+    createdAt: document.updatedAt,
+  }
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
 }

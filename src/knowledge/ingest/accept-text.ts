@@ -139,7 +139,14 @@ export async function documentsWithName(
 
 /** Returns a document without its internal fields. */
 function toDocument(row: DocumentRow): Document {
-  const { ingestKey: _, nameKey: __, jobId: ___, isVisibilityDecided: ____, ...document } = row
+  const {
+    ingestKey: _,
+    nameKey: __,
+    jobId: ___,
+    isVisibilityDecided: ____,
+    createdAt: _____,
+    ...document
+  } = row
   return document
 }
 
