@@ -34,8 +34,8 @@ export function summaryIn(row: MessageRow): ConversationSummary | undefined {
 }
 
 /**
- * Returns the metadata of a summary without its passage. It can be older than the summary and come from a document that
- * the summary is not derived from, so nothing tells if a caller may see it.
+ * Returns the metadata of a summary without its passage. Its document is not always a source of the summary, and can have
+ * been deleted before the summary was written, so a check of its visibility is not reliable.
  */
 export function withoutSummaryCitation(metadata: MessageRow['metadata']): MessageRow['metadata'] {
   const { summary_citation: _, ...others } = metadata
