@@ -17,7 +17,7 @@ import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { collectionKeyOf, type KnowledgeBases } from './knowledge-bases.ts'
-import { withOwner } from './ownership.ts'
+import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
 
@@ -35,6 +35,8 @@ interface DocumentsParts {
 
 /** The part of a caller that decides what it may see. */
 export type ContentCaller = Pick<Caller, 'rowAccess'>
+/** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
+export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
 /** Maximum number of attempts. An update is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -96,15 +98,18 @@ export class Documents {
    * Registers a document without content.
    *
    * @throws knowledge_base_not_found
+   * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  another document has the requested ID
    */
   async create(
     { workspaceId, knowledgeBaseId }: BaseKey,
     body: DocumentCreate,
-    caller: ContentCaller,
+    caller: WritingCaller,
   ): Promise<Document> {
     const base = await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
+    authorizeOwner(body, access, workspaceId, caller)
+    const now = timestamp(this.parts.clock)
     const row: DocumentRow = {
       ...unsetFields,
       ...withOwner(body, access),
@@ -112,7 +117,8 @@ export class Documents {
       workspaceId,
       knowledgeBaseId,
       documentId: body.documentId ?? newId(),
-      updatedAt: timestamp(this.parts.clock),
+      createdAt: now,
+      updatedAt: now,
       ingestKey: null,
       nameKey: null,
     }
@@ -149,10 +155,11 @@ export class Documents {
   }
 
   /**
-   * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
-   * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
+   * Changes a document, and applies its new metadata and visibility to its chunks in the same transaction. Retries if the
+   * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
+   * @throws forbidden  the new owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -167,6 +174,8 @@ export class Documents {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.requireChangeable(documentKey, 'update', caller)
       const { row: before } = stored
+      if (patch.ownerPrincipalId !== before.ownerPrincipalId)
+        authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
       const after: DocumentRow = {
         ...before,
         ...patch,
@@ -174,43 +183,26 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      if (await this.applyChange(stored, after, caller.signal)) return after
+      const isReplaced = haveInheritedFieldsChanged(before, after)
+        ? await this.replaceWithChunks(stored, after, caller)
+        : await this.replace(after, stored)
+      if (isReplaced) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
-  /** Stores a changed document and its chunks. Returns false if it changed or was deleted in the meantime. */
-  private async applyChange(
+  /** Like {@link replace}, but also changes the chunks. Throws the errors of {@link requireChangeable}. */
+  private async replaceWithChunks(
     before: Stored<DocumentRow>,
     after: DocumentRow,
-    signal: AbortSignal,
+    caller: Caller,
   ): Promise<boolean> {
-    if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
-    const write = async () => {
-      const revision = await this.rewriteChunks(before, after, signal)
-      return revision !== undefined && this.replace(after, revision)
-    }
+    // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
+    const authorize = () => this.requireChangeable(before.row, 'update', caller)
+    const write = () => this.parts.rewriter.replaceDocument({ before, after, authorize }, caller.signal)
     const key = collectionKeyOf(await this.parts.bases.get(after.workspaceId, after.knowledgeBaseId))
     const isLearnable = documentMatcher(await this.parts.learnableRows(key))
     return isLearnable(before.row) && !isLearnable(after) ? this.parts.refitAfter([key], write) : write()
-  }
-
-  /**
-   * Updates the chunks of a document before the document itself. Increases the version of the document first, so that
-   * chunks always get the fields of the update that succeeds: an update that read the document earlier can no longer
-   * change the chunks.
-   *
-   * @returns the new revision; undefined if the document changed or was deleted in the meantime
-   */
-  private async rewriteChunks(
-    before: Stored<DocumentRow>,
-    after: DocumentRow,
-    signal: AbortSignal,
-  ): Promise<RowRevision | undefined> {
-    if (!(await this.replace(before.row, before))) return undefined
-    const revision = { ordinal: before.ordinal, version: before.version + 1 }
-    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, ...revision }, signal)
-    return isRewritten ? revision : undefined
   }
 
   /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
