@@ -12,7 +12,7 @@ import { randomNumbers } from '../src/base/random-numbers.ts'
 import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import Database from '../src/storage/sqlite/driver.ts'
 import { findPostingFaults, indexedRecords } from '../src/storage/sqlite/postings/check-postings.ts'
-import { activePostingIndex } from '../src/storage/sqlite/postings/index-rows.ts'
+import { findActivePostingIndex } from '../src/storage/sqlite/postings/index-rows.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({
@@ -111,7 +111,7 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
       }
       const vectors = `vec_${collection.space}_${collection.generation}`
       const connection = new SqliteConnection(database)
-      const index = activePostingIndex(connection, collection.id)!
+      const index = findActivePostingIndex(connection, collection.id)!
       const indexed = [...indexedRecords(connection, index.id)].length
       const faults = [
         database.pragma('integrity_check', { simple: true }) !== 'ok',

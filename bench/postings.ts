@@ -11,7 +11,7 @@ import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { PostingMerger } from '../src/storage/sqlite/postings/posting-merger.ts'
 import { PostingReader } from '../src/storage/sqlite/postings/posting-reader.ts'
 import { POSTING_SLICE_MAX, PostingWriter } from '../src/storage/sqlite/postings/posting-writer.ts'
-import type { VisibleRows } from '../src/storage/sqlite/postings/row-masks.ts'
+import type { VisibleRecords } from '../src/storage/sqlite/postings/record-masks.ts'
 import { postingsSchema, segmentBytesSchema } from '../src/storage/sqlite/postings/schema.ts'
 import { drawChunk, drawQuery, random, wordOf } from './random-chunks.ts'
 import { remove, temporaryFolder } from './server.ts'
@@ -145,17 +145,17 @@ const reading = open(paths.postings)
 const reader = new PostingReader(reading)
 const some = (share: number) => new Set(Array.from({ length: classCount * share }, (_, n) => n))
 const everyHundredth = Float64Array.from({ length: chunkCount / 100 }, (_, n) => n * 100 + 1)
-const reaches: Readonly<Record<string, VisibleRows>> = {
+const reaches: Readonly<Record<string, VisibleRecords>> = {
   'all rows': {},
   '10 % of the classes': { classes: { key: '10', allowed: some(0.1) } },
   '1 % of the classes': { classes: { key: '1', allowed: some(0.01) } },
   'a filter of 1 %': { records: { key: 'f', read: () => everyHundredth } },
 }
-const search = (query: readonly string[], reach: VisibleRows) =>
+const search = (query: readonly string[], reach: VisibleRecords) =>
   reader.search(index.collection, {
     words: query.map(term => ({ terms: [term], weight: 1 })),
     limit,
-    rows: reach,
+    visible: reach,
   })
 for (const [name, reach] of Object.entries(reaches)) {
   const first = milliseconds(() => search(queries[0]!, reach))

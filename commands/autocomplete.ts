@@ -10,7 +10,7 @@ import {
 export default class Autocomplete extends WbCommand {
   static override summary = 'print a shell completion script'
   static override description = [
-    'The script completes commands and flags, and does not contact a runtime. In a terminal, this command explains how to use it. To install it permanently:',
+    'The script completes commands, flags and their values, and does not contact a runtime. In a pipe, this command prints the script. In a terminal, it prints how to load the script. To load it in every new shell:',
     ...Object.values(installCommands).map(line => `  ${line}`),
   ].join('\n')
   static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']

@@ -106,7 +106,7 @@ function replace(path, contents) {
 
 /** Deletes files of earlier builds. Keeps chunks unless `clean`: a running process may still load them. */
 function deleteOldFiles(written, clean) {
-  const kept = new Set([...written, 'scan.wasm', 'build.json'])
+  const kept = new Set([...written, 'build.json'])
   for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
     const path = relative(outDir, join(entry.parentPath, entry.name))
     if (!entry.isFile() || kept.has(path) || path.endsWith('.wasm')) continue

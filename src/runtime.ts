@@ -209,7 +209,7 @@ async function buildRuntime(
       ({ workspaceId }) => access.purgeDecisions(workspaceId),
     ],
     publish: (...args) => knowledge.publish(...args),
-    refit: workspaceId => knowledge.refit(workspaceId),
+    refitAfter: (...args) => knowledge.refitAfter(...args),
   })
   const knowledge = openKnowledge({
     ...deps,

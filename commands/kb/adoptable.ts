@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbAdoptable extends WbCommand {
-  static override summary = 'list collections, and which ones are in use'
+  static override summary = 'list collections to attach, and which ones are in use'
   static override examples = ['wb kb adoptable', 'wb kb adoptable --workspace demo --json']
 
   async run() {

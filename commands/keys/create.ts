@@ -23,7 +23,7 @@ export default class KeysCreate extends WbCommand {
   static override flags = {
     role: Flags.option({
       options: roles,
-      summary: 'role of the key [the scopes read and write]',
+      summary: 'role of the key [--scope read --scope write]',
       exclusive: ['scope'],
     })(),
     scope: Flags.option({

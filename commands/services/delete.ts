@@ -2,7 +2,7 @@ import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { typeFlag } from '../../src/cli/services/flags.ts'
+import { lookupTypeFlag } from '../../src/cli/services/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { explainServiceInUse } from '../../src/cli/services/service-in-use.ts'
 import { serviceTypeDetails } from '../../src/cli/services/service-types.ts'
@@ -14,7 +14,7 @@ export default class ServicesDelete extends WbCommand {
     'wb services delete recursive-char-1000 --type chunking --yes',
   ]
   static override args = { service: existingArg(serviceChoices, 'name or ID') }
-  static override flags = { type: typeFlag, yes: yesFlag }
+  static override flags = { type: lookupTypeFlag, yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(ServicesDelete)

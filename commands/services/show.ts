@@ -1,7 +1,7 @@
 import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { typeFlag } from '../../src/cli/services/flags.ts'
+import { lookupTypeFlag } from '../../src/cli/services/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { serviceFields } from '../../src/cli/services/service-fields.ts'
 import { problemLine } from '../../src/cli/services/service-problem.ts'
@@ -13,7 +13,7 @@ export default class ServicesShow extends WbCommand {
     'wb services show openrouter-gpt-4o-mini --type llm --json',
   ]
   static override args = { service: existingArg(serviceChoices, 'name or ID') }
-  static override flags = { type: typeFlag }
+  static override flags = { type: lookupTypeFlag }
 
   async run() {
     const { args, flags } = await this.parse(ServicesShow)

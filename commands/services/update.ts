@@ -3,7 +3,7 @@ import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { withoutDefaults } from '../../src/cli/command/without-defaults.ts'
-import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
+import { lookupTypeFlag, serviceFieldsFrom, serviceFlags } from '../../src/cli/services/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { warnOfProblem } from '../../src/cli/services/service-problem.ts'
 import { serviceTypeDetails } from '../../src/cli/services/service-types.ts'
@@ -16,7 +16,7 @@ export default class ServicesUpdate extends WbCommand {
   ]
   static override args = { service: existingArg(serviceChoices, 'name or ID') }
   static override flags = {
-    type: typeFlag,
+    type: lookupTypeFlag,
     name: Flags.string({ summary: 'new name' }),
     ...withoutDefaults(serviceFlags),
   }

@@ -44,7 +44,7 @@ export interface Caller {
    */
   can(rule: RootAccess): Promise<boolean>
   /**
-   * Authorizes the caller again. Call it before a slow operation stores its result.
+   * Authorizes the caller again, and updates `auth`. Call it before a slow operation stores its result.
    *
    * @throws unauthorized, forbidden  when the same request would now be rejected
    */

@@ -1,5 +1,5 @@
 import type { RowStore } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import { type DocumentRow, tables } from '../storage/tables.ts'
 import { documentMatcher } from './policy/document-fields.ts'
 import type { AccessUse, RowAccess } from './row-access.ts'
 
@@ -8,17 +8,24 @@ export interface DocumentReference {
   readonly workspaceId: string
   readonly knowledgeBaseId: string | null
   readonly documentId: string | null
+  /** Timestamp of the reference. */
+  readonly createdAt: string
+}
+
+/** Returns true if a document existed at a time, so that an older reference to its ID means another document. */
+export function existedAt({ createdAt }: Pick<DocumentRow, 'createdAt'>, time: string): boolean {
+  return createdAt === undefined || createdAt <= time
 }
 
 /**
  * Returns true if a caller may see the document that something refers to. A caller who may not see all rows cannot see
- * what refers to a missing document.
+ * what refers to a missing document, even if a later document has its ID.
  *
  * @throws policy_principal_required  row-level access is on, and the caller is no principal
  */
 export async function isDocumentVisible(
   rows: RowStore,
-  { workspaceId, knowledgeBaseId, documentId }: DocumentReference,
+  { workspaceId, knowledgeBaseId, documentId, createdAt }: DocumentReference,
   access: RowAccess,
   action: AccessUse['action'],
 ): Promise<boolean> {
@@ -28,9 +35,9 @@ export async function isDocumentVisible(
     rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
   ])
   if (!base) return false
-  return access.canRead(
-    base.row,
-    { action },
-    visibility => !visibility.filter || (document !== undefined && documentMatcher(visibility)(document.row)),
-  )
+  return access.canRead(base.row, { action }, visibility => {
+    if (!visibility.filter) return true
+    if (!document || !existedAt(document.row, createdAt)) return false
+    return documentMatcher(visibility)(document.row)
+  })
 }

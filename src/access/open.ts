@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
+import type { CollectionKey } from '../storage/content.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -55,7 +56,7 @@ export function openAccess(deps: AccessDependencies) {
       scopeToWorkspace(auth, workspaceId, (...ids) => principals.roleOf(...ids)),
     /** Returns what an actor may see in a workspace now. */
     rowAccess: (...args: Parameters<AccessOf>) => rules.of(...args),
-    learnableRows: (workspaceId: string) => rules.learnableRows(workspaceId),
+    learnableRows: (key: CollectionKey) => rules.learnableRows(key),
     /** Returns the number of policy decisions that this process could not store. */
     countLostDecisions: () => recorder.lost,
     /** Deletes the policy audit of a workspace in small transactions, because it can be large. */

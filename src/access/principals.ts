@@ -9,7 +9,7 @@ import { type RowStore, revisionOf } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { ungrantableScope } from './authorize.ts'
 import type { Caller } from './caller.ts'
-import type { ActingPrincipal } from './policy/evaluate.ts'
+import type { ActingPrincipal, KnownPrincipal } from './policy/evaluate.ts'
 import { requireWorkspace, workspaceNotFound } from './require-workspace.ts'
 import type { Subject } from './subject.ts'
 import { principalVersion } from './versions/version-write.ts'
@@ -158,7 +158,7 @@ export class Principals {
 export function toActingPrincipal(
   id: string,
   recorded: Pick<Principal, 'attributes' | 'role'> | undefined,
-): ActingPrincipal {
+): KnownPrincipal {
   const { attributes = {}, role } = recorded ?? {}
   return { id, attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes }
 }

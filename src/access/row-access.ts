@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { PolicyDecision } from '../contract/policy.ts'
+import type { CollectionKey } from '../storage/content.ts'
 import type { Filter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -22,7 +23,7 @@ type PolicyBase = Pick<KnowledgeBase, 'knowledgeBaseId' | 'policyDsl' | 'policyE
 /** An actor that is no principal. */
 export const noPrincipal: Actor = { kind: 'principal', principalId: null }
 
-/** What a caller reads or changes, for the policy audit. */
+/** The action and the resource of a decision, for the policy audit. */
 export interface AccessUse {
   readonly action: PolicyDecision['action']
   /** ID of the document or record; absent for all that match. Never use an ID that the caller does not know. */
@@ -30,7 +31,7 @@ export interface AccessUse {
 }
 
 /** A change of rows in a knowledge base, which is not decided yet. */
-export interface RowChange {
+export interface UndecidedChange {
   /** The rows that the caller may change: those that it may see. */
   readonly visibility: Visibility
   /**
@@ -78,7 +79,7 @@ export interface RowAccess {
     decide: (visibility: Visibility) => boolean | Promise<boolean>,
   ): Promise<boolean>
   /** Starts a change of rows. A caller that is no principal may change no rows. */
-  openChange(base: PolicyBase, use: AccessUse): RowChange
+  openChange(base: PolicyBase, use: AccessUse): UndecidedChange
   /** Returns true if the caller may see all rows of a knowledge base. Not recorded, because nothing is read. */
   seesAll(base: PolicyBase): boolean
 }
@@ -133,20 +134,22 @@ export class RowAccessRules {
     const principal = await this.principals.actingPrincipal({ workspaceId, principalId })
     return base => {
       const compiled = this.#compileFor(principal, base)
-      const isEverything = compiled.kind === 'constant' && compiled.value
-      const visibility = isEverything ? fullVisibility() : toVisibility(toFilter(compiled))
-      return { kind: 'policy', visibility, compiled }
+      return { kind: 'policy', visibility: visibilityOf(compiled), compiled }
     }
   }
 
   /**
-   * Returns the rows that the built-in embedder may learn from: those that everyone may see, if row-level access is on.
+   * Returns the rows of a collection that every principal may see, whatever its ID and attributes are; all rows if row-level
+   * access is off. The built-in embedder learns from these rows only.
    *
    * @see docs/security.md#rule-4
    */
-  async learnableRows(workspaceId: string): Promise<Visibility> {
+  async learnableRows({ workspaceId, name }: CollectionKey): Promise<Visibility> {
     const workspace = await this.rows.get(tables.workspaces, [workspaceId])
-    return workspace?.row.rlacEnabled ? publicRows : fullVisibility()
+    if (!workspace?.row.rlacEnabled) return fullVisibility()
+    const query = { index: 'byCollection', prefix: [workspaceId, name], limit: 1 }
+    const [base] = await this.rows.list(tables.knowledgeBases, query)
+    return base ? visibilityOf(this.#compileFor(unknownPrincipal, base.row)) : noRows
   }
 
   #compileFor(principal: ActingPrincipal, base: PolicyBase): CompiledPolicy {
@@ -161,7 +164,15 @@ export class RowAccessRules {
   }
 }
 
-const publicRows = toVisibility({ kind: 'all', key: 'visible_to', values: ['*'] })
+function visibilityOf(compiled: CompiledPolicy): Visibility {
+  const isEverything = compiled.kind === 'constant' && compiled.value
+  return isEverything ? fullVisibility() : toVisibility(toFilter(compiled))
+}
+
+const noRows = toVisibility({ kind: 'or', parts: [] })
+
+/** A principal of which nothing is known. What a policy shows to it, it shows to every principal. */
+const unknownPrincipal: ActingPrincipal = { id: null, attributes: {} }
 
 /** ID of the principal as which the bootstrap token acts. It sees all rows. */
 const bootstrapPrincipal = 'admin'
@@ -181,10 +192,7 @@ type Decided =
   | { readonly kind: 'policy'; readonly visibility: Visibility; readonly compiled: CompiledPolicy }
 
 const everythingForOperator: Decided = { kind: 'operator', visibility: fullVisibility() }
-const nothingWithoutPrincipal: Decided = {
-  kind: 'noPrincipal',
-  visibility: toVisibility({ kind: 'or', parts: [] }),
-}
+const nothingWithoutPrincipal: Decided = { kind: 'noPrincipal', visibility: noRows }
 
 type Outcome = Pick<PolicyDecision, 'decision' | 'reason' | 'compiledFilterJson'>
 type RecordDecision = (base: PolicyBase, use: AccessUse, outcome: Outcome) => void
@@ -228,7 +236,7 @@ class RecordedAccess implements RowAccess {
     return isVisible
   }
 
-  openChange(base: PolicyBase, use: AccessUse): RowChange {
+  openChange(base: PolicyBase, use: AccessUse): UndecidedChange {
     const { kind, visibility } = this.decide(base)
     return {
       visibility,

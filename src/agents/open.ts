@@ -114,14 +114,14 @@ export function openAgents(deps: AgentDependencies) {
   }
 }
 
-function retrieveFrom({ many, documents }: KnowledgeReads): RetrievePassages {
+function retrieveFrom({ manySearcher, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const options = {
       rowAccess: (id: string) => caller.rowAccess(id),
       signal: caller.signal,
       skipsDeleted: true,
     }
-    const result = await many.search(workspaceId, { ...body, includeCoverage: true }, options)
+    const result = await manySearcher.search(workspaceId, { ...body, includeCoverage: true }, options)
     const hits = relevantHits(result.hits, body.text ?? '')
     const passages = await findPassageSources(documents, { workspaceId, caller }, hits)
     return hits.map(({ payload }, at) => ({

@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import pMap from 'p-map'
 import type { AuthContext } from '../access/subject.ts'
+import { cutUnits } from '../base/cut-units.ts'
 import type { Message, MessageVersion } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
@@ -10,7 +11,6 @@ import { switchVersion } from './chat/switch-version.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { toMessage } from './messages.ts'
 import { messageNotFound } from './not-found.ts'
-import { truncateText } from './tools/tool-result.ts'
 import { isVisible } from './visible-message.ts'
 
 /** Maximum number and total length of the rows in one read when an answer is searched for. */
@@ -141,5 +141,5 @@ function truncateAnswer(message: Message): Message {
   const content = message.content ?? ''
   if (content.length <= answerCharsMax) return message
   const metadata = { ...message.metadata, content_truncated: 'true' }
-  return { ...message, content: truncateText(content, answerCharsMax), metadata }
+  return { ...message, content: cutUnits(content, answerCharsMax), metadata }
 }

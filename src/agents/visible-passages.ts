@@ -1,5 +1,6 @@
 import type { Message } from '../contract/conversations.ts'
 import type { PassageCheck, PassageReference } from '../knowledge/passage-visibility.ts'
+import { withoutSummaryCitation } from './chat/conversation-summary.ts'
 
 type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
 
@@ -10,21 +11,18 @@ type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: st
  */
 export async function withVisiblePassages(message: Message, check: PassageCheck): Promise<Message> {
   if (check.seesAll) return message
-  const { metadata } = message
+  const { metadata, messageTs } = message
   const { context_document_ids: chunkIds, context_chunks: chunksText, citations: citationsText } = metadata
-  const { summary_citation: summaryCitation, ...withoutSummaryCitation } = metadata
   const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([chunkId, knowledgeBaseId, documentId]) =>
-    check.isVisible({ chunkId, knowledgeBaseId, documentId }),
+    check.isVisible({ chunkId, knowledgeBaseId, documentId }, messageTs),
   )
   const citations = await keepIf(parseList<PassageReference>(citationsText), citation =>
-    check.isVisible(citation),
+    check.isVisible(citation, messageTs),
   )
-  const isSummaryCitationVisible =
-    summaryCitation === undefined || (await check.isVisible(JSON.parse(summaryCitation)))
   return {
     ...message,
     metadata: {
-      ...(isSummaryCitationVisible ? metadata : withoutSummaryCitation),
+      ...withoutSummaryCitation(metadata),
       ...(chunkIds !== undefined && {
         context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
       }),

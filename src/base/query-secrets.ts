@@ -24,16 +24,16 @@ export function secretParameterOf(url: string): string | undefined {
 }
 
 /** Returns a URL with the values of secret parameters replaced by `[redacted]`. */
-export function withoutQuerySecrets(url: string): string {
-  return url.replace(parameter, hideValue)
+export function redactQuerySecrets(url: string): string {
+  return url.replace(parameter, redactSecretValue)
 }
 
-/** Like {@link withoutQuerySecrets}, for all URLs in a text. */
-export function hideQuerySecrets(text: string): string {
-  return text.replace(parameterInText, hideValue)
+/** Like {@link redactQuerySecrets}, for all URLs in a text. */
+export function redactQuerySecretsInText(text: string): string {
+  return text.replace(parameterInText, redactSecretValue)
 }
 
-function hideValue(pair: string, separator: string, name: string): string {
+function redactSecretValue(pair: string, separator: string, name: string): string {
   return isSecretName(name) ? `${separator}${name}=${redactedPlaceholder}` : pair
 }
 

@@ -1,4 +1,4 @@
-import { hideQuerySecrets, redactedPlaceholder } from './query-secrets.ts'
+import { redactedPlaceholder, redactQuerySecretsInText } from './query-secrets.ts'
 
 /** Maximum length of a message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
@@ -50,7 +50,7 @@ const mayContainSecret =
 /** Replaces everything in a text that looks like a secret. */
 export function redact(text: string): string {
   if (!mayContainSecret.test(text)) return text
-  return hideQuerySecrets(text)
+  return redactQuerySecretsInText(text)
     .replace(bearer, `$1 ${redactedPlaceholder}`)
     .replace(knownFormats, redactedPlaceholder)
     .replace(userInfo, `$1${redactedPlaceholder}@`)

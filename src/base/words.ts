@@ -10,7 +10,7 @@ export const termLengthMax = 64
  */
 const queryWordsMax = 256
 
-/** Maximum number of cached words and of cached characters. */
+/** Maximum number of entries of each cache. */
 const cacheSizeMax = 1 << 17
 
 const separatorType = 0
@@ -48,7 +48,7 @@ export const stopwords: ReadonlySet<string> = new Set(
 )
 
 const stemCache = new BoundedCache<string, string>(cacheSizeMax)
-/** Terms of words; an empty string for a stopword. */
+/** Terms of words; an empty string for a stop word. */
 const termCache = new BoundedCache<string, string>(cacheSizeMax)
 const foldCache = new BoundedCache<number, string>(cacheSizeMax)
 const boundary = ' '
@@ -98,7 +98,7 @@ class WordScanner implements WordSpan {
         types |= type
       }
       if (position < length && code >= 128) {
-        if (this.#scanFolding(start)) return true
+        if (this.#scanFoldedWord(start)) return true
         position = this.#position
       } else if (position > start) {
         const word = text.slice(start, position)
@@ -111,7 +111,11 @@ class WordScanner implements WordSpan {
     return false
   }
 
-  #scanFolding(from: number): boolean {
+  /**
+   * Reads a word that contains non-ASCII characters, and folds them. If no word starts at the position, skips at least one
+   * character and returns false.
+   */
+  #scanFoldedWord(from: number): boolean {
     const text = this.#text
     let word = ''
     let start = from
@@ -161,7 +165,8 @@ export function words(text: string): string[] {
 }
 
 /**
- * Returns the Porter stem of a lowercase word. A word with non-ASCII characters or digits is returned unchanged.
+ * Returns the Porter stem of a lowercase word. A word with non-ASCII characters or digits, or of more than
+ * {@link termLengthMax} units, is returned unchanged.
  *
  * @see https://tartarus.org/martin/PorterStemmer/
  */
@@ -178,7 +183,7 @@ function hasStem(word: string): boolean {
 }
 
 /**
- * Returns the distinct words of a query in lowercase, without stopwords unless all words are stopwords. Keeps accents
+ * Returns the distinct words of a query in lowercase, without stop words unless all words are stop words. Keeps accents
  * and marks, because the index processes them itself.
  */
 export function queryWords(text: string): string[] {
@@ -187,7 +192,7 @@ export function queryWords(text: string): string[] {
   return (meaningful.length > 0 ? meaningful : all).slice(0, queryWordsMax)
 }
 
-/** Returns the term of a lowercase word; an empty string for a stopword. */
+/** Returns the term of a lowercase word; an empty string for a stop word. */
 function termOf(word: string): string {
   const cached = termCache.get(word)
   if (cached !== undefined) return cached
@@ -197,7 +202,7 @@ function termOf(word: string): string {
 }
 
 /**
- * Returns the terms of a text, in order and with repetitions. Terms are the stems of the words that are not stopwords.
+ * Returns the terms of a text, in order and with repetitions. Terms are the stems of the words that are not stop words.
  */
 export function terms(text: string): string[] {
   const result: string[] = []

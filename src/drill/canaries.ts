@@ -1,5 +1,5 @@
 import { builtInPolicy, enabledPolicyDsl } from '../access/policy/base-policy.ts'
-import { type ActingPrincipal, evaluatePolicy, type PolicyRow } from '../access/policy/evaluate.ts'
+import { evaluatePolicy, type KnownPrincipal, type PolicyRow } from '../access/policy/evaluate.ts'
 import { type Policy, parsePolicy } from '../access/policy/parse.ts'
 import { randomHex } from '../base/id.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
@@ -79,7 +79,7 @@ export function distinctPolicies(bases: readonly KnowledgeBase[]) {
  * Returns the fields of all canaries: for each principal, one that it owns, one that is only visible to it, and one
  * with its attributes as metadata; one for everyone and one for no principal.
  */
-export function canaryFields(principals: readonly ActingPrincipal[]): CanaryFields[] {
+export function canaryFields(principals: readonly KnownPrincipal[]): CanaryFields[] {
   return [
     { visibleTo: ['*'], owner: null, metadata: {} },
     { visibleTo: null, owner: null, metadata: {} },
@@ -94,7 +94,7 @@ export function canaryFields(principals: readonly ActingPrincipal[]): CanaryFiel
 /** Returns the principals who may see a row, according to the reference evaluator. */
 export function viewersOf(
   policy: Policy,
-  principals: readonly ActingPrincipal[],
+  principals: readonly KnownPrincipal[],
   row: PolicyRow,
 ): Set<string> {
   return new Set(principals.filter(one => evaluatePolicy(policy, one, row)).map(({ id }) => id))

@@ -1,6 +1,6 @@
 import { compilePolicy } from '../access/policy/compile.ts'
 import { policyColumns } from '../access/policy/document-fields.ts'
-import type { ActingPrincipal } from '../access/policy/evaluate.ts'
+import type { KnownPrincipal } from '../access/policy/evaluate.ts'
 import { toActingPrincipal } from '../access/principals.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { reservedPayloadKeys } from '../contract/fields.ts'
@@ -138,7 +138,7 @@ async function askAll(
   }
 }
 
-function seesEverything(principal: ActingPrincipal, { bases }: DrillWorld, knowledgeBaseId: string): boolean {
+function seesEverything(principal: KnownPrincipal, { bases }: DrillWorld, knowledgeBaseId: string): boolean {
   const { policy } = bases.find(base => base.knowledgeBaseId === knowledgeBaseId) ?? {}
   if (!policy) return false
   const compiled = compilePolicy(policy, principal)
@@ -147,7 +147,7 @@ function seesEverything(principal: ActingPrincipal, { bases }: DrillWorld, knowl
 
 async function createKeys(
   run: DrillRun,
-  principals: readonly ActingPrincipal[],
+  principals: readonly KnownPrincipal[],
 ): Promise<Map<string, string>> {
   const tokens = new Map<string, string>()
   for (const { id } of principals) {
@@ -161,7 +161,7 @@ async function createKeys(
 async function plant(
   run: DrillRun,
   deps: DrillDependencies,
-  principals: readonly ActingPrincipal[],
+  principals: readonly KnownPrincipal[],
 ): Promise<DrillWorld> {
   const embedding = {
     name: 'drill',
@@ -266,7 +266,7 @@ async function ingest(
 async function storeRecord(
   run: DrillRun,
   base: CanaryBase,
-  { fields, principals }: { fields: CanaryFields; principals: readonly ActingPrincipal[] },
+  { fields, principals }: { fields: CanaryFields; principals: readonly KnownPrincipal[] },
 ): Promise<CanaryRecord> {
   const secret = newSecret()
   const recordId = `record-${newSecret().slice(2)}`

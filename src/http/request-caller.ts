@@ -18,8 +18,8 @@ interface RequestCallerDependencies {
   /** Validated path parameters. */
   readonly params: object
   readonly auth: AuthContext
-  /** Rejects if the caller no longer has access. */
-  readonly reauthorize: () => Promise<unknown>
+  /** Returns the current rights of the caller. Rejects if it no longer has access. */
+  readonly reauthorize: () => Promise<AuthContext>
   readonly can: Caller['can']
 }
 
@@ -33,7 +33,7 @@ export class RequestCaller implements Caller {
   #draft: AuditDraft | undefined
   #isChangeRecorded = false
   readonly #recordedDecisions = new Set<string>()
-  readonly auth: AuthContext
+  auth: AuthContext
   readonly can: Caller['can']
   isChangeChecked = false
   isCreatorChecked = false
@@ -83,7 +83,7 @@ export class RequestCaller implements Caller {
   }
 
   async reauthorize(): Promise<void> {
-    await this.#reauthorize()
+    this.auth = await this.#reauthorize()
   }
 
   checkChange(before: object, after: object): void {

@@ -9,15 +9,16 @@ import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contrac
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type { RecordView } from '../storage/content.ts'
+import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
-import { type RowRevision, type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
+import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
-import type { KnowledgeBases } from './knowledge-bases.ts'
-import { withOwner } from './ownership.ts'
+import type { RefitAfter } from './fitting.ts'
+import { collectionKeyOf, type KnowledgeBases } from './knowledge-bases.ts'
+import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
 
@@ -29,10 +30,14 @@ interface DocumentsParts {
   readonly log: Log
   readonly bases: KnowledgeBases
   readonly rewriter: RecordRewriter
+  readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
+  readonly refitAfter: RefitAfter
 }
 
 /** The part of a caller that decides what it may see. */
 export type ContentCaller = Pick<Caller, 'rowAccess'>
+/** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
+export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
 /** Maximum number of attempts. An update is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -94,15 +99,18 @@ export class Documents {
    * Registers a document without content.
    *
    * @throws knowledge_base_not_found
+   * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  another document has the requested ID
    */
   async create(
     { workspaceId, knowledgeBaseId }: BaseKey,
     body: DocumentCreate,
-    caller: ContentCaller,
+    caller: WritingCaller,
   ): Promise<Document> {
     const base = await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
+    authorizeOwner(body, access, workspaceId, caller)
+    const now = timestamp(this.parts.clock)
     const row: DocumentRow = {
       ...unsetFields,
       ...withOwner(body, access),
@@ -110,7 +118,8 @@ export class Documents {
       workspaceId,
       knowledgeBaseId,
       documentId: body.documentId ?? newId(),
-      updatedAt: timestamp(this.parts.clock),
+      createdAt: now,
+      updatedAt: now,
       ingestKey: null,
       nameKey: null,
     }
@@ -147,10 +156,11 @@ export class Documents {
   }
 
   /**
-   * Changes a document. First applies new metadata and visibility to its chunks. To keep the chunks consistent with the
-   * document, retries if the document changed in the meantime (for example, because its ingest job advanced).
+   * Changes a document, and applies its new metadata and visibility to its chunks in the same transaction. Retries if the
+   * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
+   * @throws forbidden  the new owner is another principal, and the caller lacks `manage:access`
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -165,6 +175,8 @@ export class Documents {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.requireChangeable(documentKey, 'update', caller)
       const { row: before } = stored
+      if (patch.ownerPrincipalId !== before.ownerPrincipalId)
+        authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
       const after: DocumentRow = {
         ...before,
         ...patch,
@@ -172,46 +184,35 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      const revision = haveInheritedFieldsChanged(before, after)
-        ? await this.rewriteChunks(stored, after, caller.signal)
-        : stored
-      const version = documentVersion(before, after, after.updatedAt)
-      if (revision && (await this.replace(after, revision, version))) return after
+      if (await this.applyChange(stored, after, caller)) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
   /**
-   * Updates the chunks of a document before the document itself. Increases the version of the document first, so that
-   * chunks always get the fields of the update that succeeds: an update that read the document earlier can no longer
-   * change the chunks.
-   *
-   * @returns the new revision; undefined if the document changed or was deleted in the meantime
+   * Stores a changed document and its chunks. Returns false if it changed or was deleted in the meantime. Throws the errors
+   * of {@link requireChangeable}.
    */
-  private async rewriteChunks(
+  private async applyChange(
     before: Stored<DocumentRow>,
     after: DocumentRow,
-    signal: AbortSignal,
-  ): Promise<RowRevision | undefined> {
-    if (!(await this.replace(before.row, before))) return undefined
-    const revision = { ordinal: before.ordinal, version: before.version + 1 }
-    const isRewritten = await this.parts.rewriter.rewriteChunks({ row: after, ...revision }, signal)
-    return isRewritten ? revision : undefined
+    caller: Caller,
+  ): Promise<boolean> {
+    if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
+    // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
+    const authorize = () => this.requireChangeable(before.row, 'update', caller)
+    const version = documentVersion(before.row, after, after.updatedAt)
+    const write = () =>
+      this.parts.rewriter.replaceDocument({ before, after, authorize, version }, caller.signal)
+    const key = collectionKeyOf(await this.parts.bases.get(after.workspaceId, after.knowledgeBaseId))
+    const isLearnable = documentMatcher(await this.parts.learnableRows(key))
+    return isLearnable(before.row) && !isLearnable(after) ? this.parts.refitAfter([key], write) : write()
   }
 
-  /**
-   * Replaces a document. Returns false if it changed or was deleted in the meantime.
-   *
-   * @param more  more writes for the same transaction
-   */
-  private async replace(
-    row: DocumentRow,
-    revision: RowRevision,
-    more: readonly Write[] = [],
-  ): Promise<boolean> {
+  /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
+  private async replace(row: DocumentRow, revision: RowRevision): Promise<boolean> {
     const outcome = await this.parts.rows.atomic([
       { op: 'replace', table: tables.documents, row, ...revisionOf(revision) },
-      ...more,
     ])
     return outcome.ok
   }

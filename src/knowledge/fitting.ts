@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { OperationHost } from '../base/threads.ts'
@@ -54,8 +55,8 @@ interface FittingParts {
   readonly log: Log
   /** Identifies this process as the owner of leases. */
   readonly owner: string
-  /** Returns the rows of a workspace that a model may learn from. */
-  readonly learnableRows: (workspaceId: string) => Promise<Visibility>
+  /** Returns the rows of a collection that a model may learn from. */
+  readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
 }
 
 /**
@@ -63,6 +64,9 @@ interface FittingParts {
  * `tooFew`: there are too few passages that a model may learn from.
  */
 type FitOutcome = 'done' | 'leased' | 'abandoned' | 'tooFew'
+
+/** See {@link Fitting.refitAfter}. */
+export type RefitAfter = <T>(keys: readonly CollectionKey[], change: () => Promise<T>) => Promise<T>
 
 /** Refits the vector spaces of collections as they grow. */
 export class Fitting {
@@ -109,10 +113,20 @@ export class Fitting {
     )
   }
 
-  /** Makes a fit of a collection due, because the rows that a model may learn from have changed. */
-  async refit(key: CollectionKey): Promise<void> {
-    await this.parts.store.fitted?.invalidate(key)
-    this.fitIfDue(key, 0)
+  /**
+   * Runs a change after which a model may not learn from some rows any more. From its start until the next fit, callers who
+   * may not see all rows do not use the model, even if the process ends in between.
+   */
+  async refitAfter<T>(keys: readonly CollectionKey[], change: () => Promise<T>): Promise<T> {
+    const invalidate = () => pMap(keys, key => this.parts.store.fitted?.invalidate(key), { concurrency: 8 })
+    await invalidate()
+    try {
+      return await change()
+    } finally {
+      // Again, because a fit may have started before the change.
+      await invalidate()
+      for (const key of keys) this.fitIfDue(key, 0)
+    }
   }
 
   /** Starts the fits that an earlier process did not finish. */
@@ -202,7 +216,7 @@ export class Fitting {
     if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
     let resumeWrites: (() => void) | undefined
     try {
-      const visibility = await this.parts.learnableRows(key.workspaceId)
+      const visibility = await this.parts.learnableRows(key)
       const fitted = await host.run('fit', { key, visibility, passagesMin: fitRecordsMin })
       if (!fitted) return 'tooFew'
       const { generation, records } = fitted
@@ -213,7 +227,7 @@ export class Fitting {
         // Both share a commit. Calls `stage` even without vectors, to check that the owner still has the lease.
         const [isStaged, isLeased] = await Promise.all([
           spaces.stage(key, fit, vectors),
-          spaces.lease(key, owner, leaseMs),
+          spaces.renew(key, owner, leaseMs),
         ])
         if (!isStaged || !isLeased || this.closed) return 'abandoned'
         done += vectors.length

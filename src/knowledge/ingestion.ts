@@ -13,21 +13,23 @@ import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
-import type { ContentCaller } from './documents.ts'
+import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
 import {
   type AcceptedIngest,
   acceptText,
+  chunkIdTaken,
   documentIdTaken,
   type ExistingDocument,
 } from './ingest/accept-text.ts'
 import {
-  chunkUpsert,
+  chunkInsertion,
   createDocument,
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import { authorizeOwner } from './ownership.ts'
 import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import type { VectorSpace } from './vector-space.ts'
@@ -73,7 +75,8 @@ export class Ingestion {
   /**
    * Ingests one text.
    *
-   * @throws conflict         another document has the requested ID
+   * @throws forbidden        the owner is another principal, and the caller lacks `manage:access`
+   * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
    * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
    * @throws embedding_unavailable, embedding_dimension_mismatch  the document is stored as failed
    */
@@ -81,7 +84,7 @@ export class Ingestion {
     workspaceId: string,
     knowledgeBaseId: string,
     body: Ingest,
-    caller: Pick<Caller, 'rowAccess' | 'signal'>,
+    caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
@@ -103,13 +106,14 @@ export class Ingestion {
    * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text
    * are stored.
    *
-   * @throws conflict  another document has the requested ID
+   * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
+   * @throws conflict   another document has the requested ID
    */
   async enqueue(
     workspaceId: string,
     knowledgeBaseId: string,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
   ): Promise<EnqueueResult> {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, accepted =>
       this.writeQueued(accepted),
@@ -120,7 +124,7 @@ export class Ingestion {
   private acceptThenWrite<T>(
     address: BaseKey,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     return this.parts.bases.withDeletionCheck(address, () => this.retryWrite(address, body, caller, write))
@@ -129,7 +133,7 @@ export class Ingestion {
   private async retryWrite<T>(
     { workspaceId, knowledgeBaseId }: BaseKey,
     body: Ingest,
-    caller: ContentCaller,
+    caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     const contentHash =
@@ -139,6 +143,7 @@ export class Ingestion {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const access = await caller.rowAccess(workspaceId)
+      authorizeOwner(body, access, workspaceId, caller)
       const accepted = await acceptText(this.parts.rows, context, { body, contentHash, access })
       if ('kind' in accepted) return accepted
       const result = await write(accepted)
@@ -181,13 +186,14 @@ export class Ingestion {
     const document = createDocument(accepted, state)
     const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
     const outcome = await context.store.write(
-      [...writes.changes, chunkUpsert(context, document, prepared)],
+      [...writes.changes, ...chunkInsertion(context, document, prepared)],
       writes.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
     await this.throwIfFinal(accepted, outcome)
     if (outcome.at < writes.rows.length) return 'rows changed'
     if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
+    if (outcome.at === writes.rows.length + writes.changes.length) throw chunkIdTaken(document.documentId)
     return 'space changed'
   }
 
@@ -246,6 +252,10 @@ function replacementWrites(
   document: DocumentRow,
 ) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
-  const row = access.isEnabled ? { ...document, isVisibilityDecided: true } : document
+  const row: DocumentRow = {
+    ...document,
+    ...(access.isEnabled && { isVisibilityDecided: true }),
+    createdAt: document.updatedAt,
+  }
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
 }

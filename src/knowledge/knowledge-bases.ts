@@ -38,6 +38,7 @@ import { type ContentStores, requireStore } from '../workspaces/content-stores.t
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
+import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
 import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
 
@@ -61,6 +62,7 @@ export interface KnowledgeBasesParts {
   readonly embedding: Services<EmbeddingService>
   /** Returns true while this process is fitting the vector space of a collection. */
   readonly isFitting: (key: CollectionKey) => boolean
+  readonly refitAfter: RefitAfter
 }
 
 /** Creates, reads, changes and deletes knowledge bases, with the collections behind them. */
@@ -294,20 +296,28 @@ export class KnowledgeBases {
     const serviceChecks: Write[] = reranking
       ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
       : []
-    const changed = await changeRow(
-      await this.#rowsWithLanguage(base, patch),
-      tables.knowledgeBases,
-      [workspaceId, knowledgeBaseId],
-      row => {
-        caller.checkChange(row, patch)
-        return { ...row, ...patch, updatedAt: now }
-      },
-      (row, next) => [
-        ...serviceChecks,
-        ...knowledgeBaseVersion(row, next, now),
-        ...caller.recordChange(row, next, { label: next.name }),
-      ],
-    )
+    const rows = await this.#rowsWithLanguage(base, patch)
+    const change = () =>
+      changeRow(
+        rows,
+        tables.knowledgeBases,
+        [workspaceId, knowledgeBaseId],
+        row => {
+          caller.checkChange(row, patch)
+          return { ...row, ...patch, updatedAt: now }
+        },
+        (row, next) => [
+          ...serviceChecks,
+          ...knowledgeBaseVersion(row, next, now),
+          ...caller.recordChange(row, next, { label: next.name }),
+        ],
+      )
+    const { policyDsl, policyEnabled } = { ...base, ...patch }
+    const isPolicyChanged = policyDsl !== base.policyDsl || policyEnabled !== base.policyEnabled
+    const { rlacEnabled } = await requireWorkspace(this.parts.rows, workspaceId)
+    const changed = await (rlacEnabled && isPolicyChanged
+      ? this.parts.refitAfter([collectionKeyOf(base)], change)
+      : change())
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     return changed.row

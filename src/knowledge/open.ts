@@ -1,13 +1,14 @@
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { CollectionKey } from '../storage/content.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { Compactor } from './compactor.ts'
 import { Documents } from './documents.ts'
-import { type FitProgress, Fitting } from './fitting.ts'
+import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
 import type { FailureReporter } from './ingest-lines.ts'
@@ -47,7 +48,8 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly log: Log
   readonly docling: DoclingSettings
   readonly accessOf: AccessOf
-  readonly learnableRows: (workspaceId: string) => Promise<Visibility>
+  /** Returns the rows of a collection that the built-in embedder may learn from. */
+  readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   /** Rejects requests to disallowed addresses. Does not follow redirects. */
   readonly fetch: typeof fetch
   /** Identifies this process among all processes that fit vector spaces. */
@@ -64,11 +66,12 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
 export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openKnowledgeHosts(parts)
   const fitting = new Fitting({ ...parts, store: parts.content, host: hosts.fit })
-  const bases = new KnowledgeBases({ ...parts, isFitting: key => fitting.isRunning(key) })
+  const refitAfter: RefitAfter = (keys, change) => fitting.refitAfter(keys, change)
+  const bases = new KnowledgeBases({ ...parts, isFitting: key => fitting.isRunning(key), refitAfter })
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const rewriter = new RecordRewriter({ bases, space })
-  const documents = new Documents({ ...parts, bases, rewriter })
+  const documents = new Documents({ ...parts, bases, rewriter, refitAfter })
   const publication = new Publication({ ...parts, bases, rewriter })
   const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
     if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
@@ -83,17 +86,17 @@ export function openKnowledge(parts: KnowledgeParts) {
     ingestJob: new IngestJob(ingestParts),
     bases,
     documents,
-    /** Makes rows visible to everyone unless it was decided who may see them. */
+    /** Makes rows visible to everyone, except rows whose visibility was set explicitly. */
     publish: (workspaceId: string, signal: AbortSignal) => publication.publish(workspaceId, signal),
-    /** Fits the spaces of a workspace again, because the rows that models may learn from have changed. */
-    async refit(workspaceId: string): Promise<void> {
-      for await (const slice of parts.pager.slices(tables.knowledgeBases, {
-        index: 'byWorkspace',
-        prefix: [workspaceId],
-      }))
-        for (const { row } of slice) await fitting.refit(collectionKeyOf(row))
+    /** Runs a change of the rows that everyone in a workspace may see, and fits its spaces again. */
+    async refitAfter<T>(workspaceId: string, change: () => Promise<T>): Promise<T> {
+      const keys: CollectionKey[] = []
+      const list = { index: 'byWorkspace', prefix: [workspaceId] }
+      for await (const slice of parts.pager.slices(tables.knowledgeBases, list))
+        keys.push(...slice.map(({ row }) => collectionKeyOf(row)))
+      return fitting.refitAfter(keys, change)
     },
-    many: manySearcher,
+    manySearcher,
     passages: new PassageVisibility({ ...parts, bases }),
     uploads,
     /** Returns the number of fits that are due. */
@@ -118,7 +121,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested })),
+      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested, refitAfter })),
     },
   }
 }

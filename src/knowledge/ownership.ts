@@ -1,4 +1,7 @@
+import { authorize } from '../access/authorize.ts'
+import type { Caller } from '../access/caller.ts'
 import type { RowAccess } from '../access/row-access.ts'
+import { needs } from '../contract/access.ts'
 import type { DocumentCreate } from '../contract/documents.ts'
 import { ownerPayloadKey } from '../contract/fields.ts'
 import type { Payload } from '../storage/content.ts'
@@ -15,6 +18,22 @@ export function withOwner<Body extends Pick<DocumentCreate, 'visibleTo' | 'owner
   if (ownerId === null) return body
   const { visibleTo = [ownerId], ownerPrincipalId = ownerId } = body
   return { ...body, visibleTo, ownerPrincipalId }
+}
+
+/**
+ * Checks that a caller may name the owner of a document: its own principal, or any with `manage:access`. Texts and file
+ * names are unique per owner, so a document that is attributed to another principal affects what that principal can ingest.
+ *
+ * @throws forbidden
+ */
+export function authorizeOwner(
+  { ownerPrincipalId }: Pick<DocumentCreate, 'ownerPrincipalId'>,
+  { isEnabled, ownerId }: RowAccess,
+  workspaceId: string,
+  caller: Pick<Caller, 'auth'>,
+): void {
+  if (isEnabled && ownerPrincipalId !== undefined && ownerPrincipalId !== ownerId)
+    authorize({ rule: needs('manage:access'), workspaceId }, caller)
 }
 
 /**

@@ -4,12 +4,12 @@ import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
 import {
-  createSampler,
   type EmbeddedPassage,
   fitLsaModel,
   fitSampleMax,
   LsaModel,
   lsaDimension,
+  Sample,
 } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder-embedder.ts'
 import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
@@ -150,8 +150,8 @@ class FittedModels {
     passagesMin,
   }: FitInput): Promise<{ generation: number; records: number } | undefined> {
     const store = await this.opening
-    const { id, generation, records: total } = await requireCollection(store, key)
-    const sampled = await samplePassages(requireFittedSpaces(store), { key, visibility }, total)
+    const { id, generation } = await requireCollection(store, key)
+    const sampled = await samplePassages(requireFittedSpaces(store), { key, visibility })
     const { passages, records, through } = sampled
     if (generation === 0 && passages.length < passagesMin) return undefined
     const model = fitLsaModel(passages)
@@ -223,23 +223,20 @@ async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promis
 /**
  * Reads a random sample of the passages of a collection, so that memory is limited for any number of records.
  *
- * @param total  number of records of the collection
  * @returns the sample, the number of passages that it represents, and the last record of them
  */
 async function samplePassages(
   spaces: FittedSpaces,
   { key, visibility }: Pick<FitInput, 'key' | 'visibility'>,
-  total: number,
 ) {
-  const isTaken = createSampler(total, fitSampleMax)
-  const passages: EmbeddedPassage[] = []
+  const sample = new Sample<EmbeddedPassage>(fitSampleMax)
   let records = 0
   let through = 0
   for (;;) {
     const slice = await spaces.passages(key, { after: through, limit: passagesPerRead, visibility })
-    for (const { title, text } of slice) if (isTaken() && text !== null) passages.push({ title, text })
+    for (const { title, text } of slice) if (text !== null) sample.add({ title, text })
     records += slice.length
     through = slice.at(-1)?.record ?? through
-    if (slice.length < passagesPerRead) return { passages, records, through }
+    if (slice.length < passagesPerRead) return { passages: sample.items, records, through }
   }
 }

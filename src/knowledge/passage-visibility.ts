@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts'
+import { existedAt } from '../access/document-visibility.ts'
 import { documentMatcher } from '../access/policy/document-fields.ts'
 import type { RowAccess } from '../access/row-access.ts'
 import { WbError } from '../contract/errors.ts'
@@ -22,12 +23,21 @@ export interface PassageReference {
 export interface PassageCheck {
   /** True if the caller may see all passages of the workspace. */
   readonly seesAll: boolean
-  /** @throws policy_principal_required  row-level access is on, and the caller is no principal */
-  isVisible(passage: PassageReference): Promise<boolean>
+  /**
+   * @param readAt  timestamp of the reference; a document that was created later is another one with the same ID
+   * @throws policy_principal_required  row-level access is on, and the caller is no principal
+   */
+  isVisible(passage: PassageReference, readAt: string): Promise<boolean>
 }
 
 /** Returns a check of the passages that a caller may see in a workspace. */
 export type OpenPassageCheck = PassageVisibility['open']
+
+/** A reference to a passage of a knowledge base. */
+interface StoredReference extends PassageReference, BaseKey {
+  readonly knowledgeBaseId: string
+  readonly readAt: string
+}
 
 /** Decides which passages callers may see. */
 export class PassageVisibility {
@@ -41,11 +51,11 @@ export class PassageVisibility {
     const decisions = new Map<string, Promise<boolean>>()
     return {
       seesAll: !access.isEnabled || access.actor.kind === 'operator',
-      isVisible: ({ knowledgeBaseId, documentId, chunkId }) => {
+      isVisible: ({ knowledgeBaseId, documentId, chunkId }, readAt) => {
         if (knowledgeBaseId === null || !access.isEnabled) return Promise.resolve(true)
-        const key = JSON.stringify([knowledgeBaseId, documentId, chunkId])
-        const decision =
-          decisions.get(key) ?? this.#decide({ workspaceId, knowledgeBaseId, documentId, chunkId }, access)
+        const reference = { workspaceId, knowledgeBaseId, documentId, chunkId, readAt }
+        const key = JSON.stringify(reference)
+        const decision = decisions.get(key) ?? this.#decide(reference, access)
         decisions.set(key, decision)
         return decision
       },
@@ -54,13 +64,11 @@ export class PassageVisibility {
 
   /**
    * A chunk of a document is visible if the document is. A record without a document, or whose document is not in the
-   * knowledge base, is visible if the record is. A caller who may not see all rows cannot see a missing row.
+   * knowledge base, is visible if the record is, and still belongs to that document. A caller who may not see all rows
+   * cannot see a missing row.
    */
-  async #decide(
-    passage: PassageReference & { readonly workspaceId: string; readonly knowledgeBaseId: string },
-    access: RowAccess,
-  ): Promise<boolean> {
-    const { workspaceId, knowledgeBaseId, documentId, chunkId } = passage
+  async #decide(reference: StoredReference, access: RowAccess): Promise<boolean> {
+    const { workspaceId, knowledgeBaseId, documentId, readAt } = reference
     const { rows } = this.parts
     const [base, document] = await Promise.all([
       rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
@@ -71,20 +79,20 @@ export class PassageVisibility {
     if (!base) return false
     return access.canRead(base.row, { action: 'get' }, async visibility => {
       if (!visibility.filter) return true
-      if (document) return documentMatcher(visibility)(document.row)
-      return chunkId !== null && this.#isRecordVisible({ workspaceId, knowledgeBaseId }, chunkId, visibility)
+      if (document) return existedAt(document.row, readAt) && documentMatcher(visibility)(document.row)
+      return this.#isRecordVisible(reference, visibility)
     })
   }
 
   async #isRecordVisible(
-    { workspaceId, knowledgeBaseId }: BaseKey,
-    recordId: string,
+    { workspaceId, knowledgeBaseId, documentId, chunkId }: StoredReference,
     visibility: Visibility,
   ): Promise<boolean> {
+    if (chunkId === null) return false
     try {
       const { store, key } = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-      const [owner] = await store.owners(key, [recordId], visibility)
-      return owner!.exists && owner!.isVisible
+      const [owner] = await store.owners(key, [chunkId], visibility)
+      return owner!.exists && owner!.isVisible && owner!.documentId === documentId
     } catch (error) {
       // The content of the knowledge base is gone, or its store is not available.
       if (error instanceof WbError) return false

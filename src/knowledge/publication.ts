@@ -1,7 +1,7 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
-import { type RowStore, revisionOf } from '../storage/rows.ts'
+import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
@@ -17,8 +17,8 @@ interface PublicationParts {
 }
 
 /**
- * Prepares the rows of a workspace for row-level access: makes them visible to everyone, unless it was decided who may see
- * them, and writes the fields that policies can refer to into all chunks.
+ * Prepares the rows of a workspace for row-level access: makes them visible to everyone, except rows whose visibility was
+ * set explicitly, and writes the fields that policies can refer to into all chunks.
  *
  * Row-level access must be off in the meantime. If the work is interrupted, it can be repeated from the start.
  */
@@ -44,25 +44,19 @@ export class Publication {
       for (const { row } of slice) await this.#publishDocument(row, signal)
   }
 
-  /** Changes the chunks before the document. Repeats both if the document changed in the meantime. */
+  /** Changes a document with its chunks. Repeats it if they changed in the meantime. */
   async #publishDocument(listed: DocumentRow, signal: AbortSignal): Promise<void> {
     const { rows, rewriter, clock } = this.parts
     for (;;) {
       signal.throwIfAborted()
-      const stored = await rows.get(tables.documents, keyOf(listed))
-      if (!stored) return
-      const { row } = stored
-      const published =
+      const before = await rows.get(tables.documents, keyOf(listed))
+      if (!before) return
+      const { row } = before
+      const after =
         row.visibleTo === null && !row.isVisibilityDecided
           ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) }
           : row
-      const isRewritten = await rewriter.rewriteChunks({ ...stored, row: published }, signal)
-      if (!isRewritten) continue
-      if (published === row) return
-      const outcome = await rows.atomic([
-        { op: 'replace', table: tables.documents, row: published, ...revisionOf(stored) },
-      ])
-      if (outcome.ok) return
+      if (await rewriter.replaceDocument({ before, after }, signal)) return
     }
   }
 }

@@ -1,123 +1,153 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fullVisibility } from '../access/row-access.ts'
-import type { Payload, RecordView } from '../storage/content.ts'
-import { type RowRevision, revisionOf, type Write } from '../storage/rows.ts'
+import type { ContentRecord, ContentWrite, Payload, RecordView } from '../storage/content.ts'
+import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
-import { keyOf } from './document-key.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { titleOfPayload, updateInheritedFields } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
-/** Number of records to rewrite per transaction. */
-const recordsPerRewrite = 256
+/** Number of records to read at once. */
+const recordsPerRead = 256
 
-/** A change of the payloads of records. */
-interface PayloadChange {
-  readonly payloadOf: (view: RecordView) => Payload
-  /** A check that must hold when the records are written. */
-  readonly check: Write
+type PayloadOf = (view: RecordView) => Payload
+
+/** Records with their new payloads, and the generation of their vectors. */
+interface RewrittenRecords {
+  readonly generation: number
+  readonly records: readonly (ContentRecord & { readonly record: number })[]
+}
+
+interface DocumentChange {
+  readonly before: Stored<DocumentRow>
+  readonly after: DocumentRow
+  /** Called before the change is written. Throws an error if the caller may no longer make it. */
+  readonly authorize?: () => Promise<unknown>
+  /** Writes that record what decided about access before the change. */
+  readonly version?: readonly Write[]
 }
 
 /**
- * Rewrites the payloads of stored records, and their vectors if the runtime fits the space. Sees all records, because a
- * payload must match its document no matter which caller changes the document.
+ * Rewrites the payloads of stored records, and their vectors if the runtime fits the space. Sees all
+ * records, because a payload must match its document no matter which caller changes the document.
  */
 export class RecordRewriter {
   constructor(private readonly parts: { readonly bases: KnowledgeBases; readonly space: VectorSpace }) {}
 
   /**
-   * Updates the fields that the chunks of a document inherit from it. Does not write chunks that are up to date.
+   * Changes a document and the fields that its chunks inherit from it, in one transaction: at no time is a chunk visible
+   * to a caller that cannot see the document.
    *
-   * @param document  the document, with changes that are not stored yet, and the revision of the stored document
-   * @returns false if the stored document changed or was deleted in the meantime
+   * @returns false without changing anything, if the document, its chunks or the vector space changed in the meantime
    */
-  async rewriteChunks(
-    { row, ...revision }: RowRevision & { readonly row: DocumentRow },
+  async replaceDocument(
+    { before, after, authorize, version = [] }: DocumentChange,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { workspaceId, knowledgeBaseId, documentId } = row
-    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-    const change: PayloadChange = {
-      payloadOf: ({ payload }) => updateInheritedFields(payload, row),
-      check: { op: 'require', table: tables.documents, key: keyOf(row), ...revisionOf(revision) },
-    }
-    let cursor: { chunkIndex: number | null; id: string } | undefined
-    for (;;) {
-      const views = await requireListing(context.store).listByDocument(context.key, {
-        documentId,
-        after: cursor,
-        limit: recordsPerRewrite,
-        visibility: fullVisibility(),
-      })
-      const last = views.at(-1)
-      if (!last) return true
-      if (!(await this.#rewrite(context, views, change, signal))) return false
-      cursor = { chunkIndex: last.chunkIndex, id: last.id }
-    }
+    const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
+    const payloadOf: PayloadOf = ({ payload }) => updateInheritedFields(payload, after)
+    const chunks = await this.#rewriteChunks(context, after.documentId, payloadOf, signal)
+    if (!chunks) return false
+    if (after === before.row && chunks.records.length === 0) return true
+    await authorize?.()
+    const replacement = { op: 'replace' as const, table: tables.documents, row: after, ...revisionOf(before) }
+    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...version])
+    return outcome.ok
   }
 
   /**
-   * Makes the records of a knowledge base that were stored directly visible to everyone, unless it was decided who may
-   * see them.
+   * Makes the records of a knowledge base that were stored directly visible to everyone, except records whose
+   * visibility was set explicitly.
    */
   async publishDirectRecords(context: BaseContext, signal: AbortSignal): Promise<void> {
     const { workspaceId, knowledgeBaseId } = context.base
-    const change: PayloadChange = {
-      payloadOf: ({ payload }) => ('visible_to' in payload ? payload : { ...payload, visible_to: ['*'] }),
-      check: { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
-    }
+    const payloadOf: PayloadOf = ({ payload }) =>
+      'visible_to' in payload ? payload : { ...payload, visible_to: ['*'] }
+    const check: Write = { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
     let after = 0
     for (;;) {
       const views = await requireListing(context.store).listDirect(context.key, {
         after,
-        limit: recordsPerRewrite,
+        limit: recordsPerRead,
         visibility: fullVisibility(),
       })
       const last = views.at(-1)
       if (!last) return
-      if (!(await this.#rewrite(context, views, change, signal))) return
+      const baseExists = await retryOnSpaceChange(async () => {
+        const rewritten = await this.#rewrite(context, views, payloadOf, signal)
+        const outcome = await context.store.write(recordWrites(context, rewritten), [check])
+        if (outcome.ok) return { value: true }
+        return outcome.at === 0 ? { value: false } : undefined
+      })
+      if (!baseExists.value) return
       after = last.record
     }
   }
 
-  /** Writes the records whose payload changes. Returns false if the check failed. */
+  /** Returns undefined if the vector space changed in the meantime. */
+  async #rewriteChunks(
+    context: BaseContext,
+    documentId: string,
+    payloadOf: PayloadOf,
+    signal: AbortSignal,
+  ): Promise<RewrittenRecords | undefined> {
+    let { generation } = context.collection
+    const records: RewrittenRecords['records'][number][] = []
+    let after: { chunkIndex: number | null; id: string } | undefined
+    for (;;) {
+      const views = await requireListing(context.store).listByDocument(context.key, {
+        documentId,
+        after,
+        limit: recordsPerRead,
+        visibility: fullVisibility(),
+      })
+      const last = views.at(-1)
+      if (!last) return { generation, records }
+      const rewritten = await this.#rewrite(context, views, payloadOf, signal)
+      if (rewritten.records.length > 0) {
+        if (records.length > 0 && rewritten.generation !== generation) return undefined
+        generation = rewritten.generation
+        records.push(...rewritten.records)
+      }
+      after = { chunkIndex: last.chunkIndex, id: last.id }
+    }
+  }
+
+  /** Returns the records whose payload changes. Omits records that were replaced in the meantime. */
   async #rewrite(
     context: BaseContext,
     listed: readonly RecordView[],
-    { payloadOf, check }: PayloadChange,
+    payloadOf: PayloadOf,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<RewrittenRecords> {
     const changed = listed.filter(view => !isDeepStrictEqual(payloadOf(view), view.payload))
-    if (changed.length === 0) return true
-    const numbers = changed.map(view => view.record)
-    return retryOnSpaceChange(async () => {
-      // Records that were replaced in the meantime have higher numbers, and are listed again later.
-      const views = await context.store.read(context.key, numbers, {
-        vectors: !context.isFittedByRuntime,
-        visibility: fullVisibility(),
-      })
-      const payloads = views.map(payloadOf)
-      const titles = payloads.map(titleOfPayload)
-      const passages = views.map((view, at) => ({ title: titles[at]!, text: view.text ?? '' }))
-      const { generation, vectors } = context.isFittedByRuntime
-        ? await this.parts.space.embed(context, passages, 'document', signal)
-        : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
-      const records = views.map((view, at) => ({
-        ...view,
-        title: titles[at]!,
-        payload: payloads[at]!,
-        vector: vectors[at]!,
-      }))
-      const unchanged = {
-        op: 'requireRecords' as const,
-        ...context.key,
-        records: views.map(view => view.record),
-      }
-      const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([unchanged, upsert], [check])
-      if (outcome.ok) return { isChecked: true }
-      return outcome.at === 0 ? { isChecked: false } : undefined
-    }).then(({ isChecked }) => isChecked)
+    const views = await context.store.read(
+      context.key,
+      changed.map(view => view.record),
+      { vectors: !context.isFittedByRuntime, visibility: fullVisibility() },
+    )
+    const payloads = views.map(payloadOf)
+    const titles = payloads.map(titleOfPayload)
+    const passages = views.map((view, at) => ({ title: titles[at]!, text: view.text ?? '' }))
+    const { generation, vectors } = context.isFittedByRuntime
+      ? await this.parts.space.embed(context, passages, 'document', signal)
+      : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
+    const records = views.map((view, at) => ({
+      ...view,
+      title: titles[at]!,
+      payload: payloads[at]!,
+      vector: vectors[at]!,
+    }))
+    return { generation, records }
   }
+}
+
+/** Returns the changes that write rewritten records. They fail if one of the records was replaced or deleted. */
+function recordWrites({ key }: BaseContext, { generation, records }: RewrittenRecords): ContentWrite[] {
+  if (records.length === 0) return []
+  return [
+    { op: 'requireRecords', ...key, records: records.map(({ record }) => record) },
+    { op: 'upsert', ...key, generation, records },
+  ]
 }

@@ -3,12 +3,14 @@ import type { RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Upsert } from '../contract/records.ts'
-import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
+import type { CollectionKey, ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
+import { createMatcher } from '../storage/filter.ts'
 import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { BaseKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
+import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { ownerPayload } from './ownership.ts'
@@ -25,6 +27,8 @@ interface RecordsParts {
   readonly whenWritable: (context: BaseContext) => Promise<void>
   /** Called after records were stored. */
   readonly onIngested: (context: BaseContext) => void
+  readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
+  readonly refitAfter: RefitAfter
 }
 
 /**
@@ -65,7 +69,10 @@ export class Records {
       const records = composeRecords(body, vectors, access)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const rowChange = access.openChange(base, { action: 'ingest' })
-      const failure = await this.write({ ...context, base }, ids, upsert, rowChange.visibility)
+      const store = () => this.write({ ...context, base }, ids, upsert, rowChange.visibility)
+      const failure = await ((await this.hidesLearned(context, records))
+        ? this.parts.refitAfter([context.key], store)
+        : store())
       rowChange.authorize(failure !== 'hidden')
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       if (failure) return undefined
@@ -74,6 +81,20 @@ export class Records {
     }
     await bases.withDeletionCheck(address, () => retryOnSpaceChange(write))
     return ids.length
+  }
+
+  /** Returns true if a record is replaced from which the model of the built-in embedder may learn, and no longer may. */
+  private async hidesLearned(
+    { key, store, isFittedByRuntime }: BaseContext,
+    records: readonly ContentRecord[],
+  ): Promise<boolean> {
+    if (!isFittedByRuntime) return false
+    const learnable = await this.parts.learnableRows(key)
+    const isLearnable = createMatcher(learnable.filter)
+    const hidden = records.filter(({ payload }) => !isLearnable(payload)).map(({ id }) => id)
+    if (hidden.length === 0) return false
+    const replaced = await store.owners(key, hidden, learnable)
+    return replaced.some(({ exists, isVisible }) => exists && isVisible)
   }
 
   /** @returns true if the record existed, and the caller could see it */

@@ -292,7 +292,9 @@ function createPlan(
   if (body.includeEmbeddings && isFittedByRuntime) ignored.push('includeEmbeddings')
   const hasCoverage = body.text !== undefined && indexesWords(context)
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
-  const mode = rankingMode(hybrid, body.lexicalWeight)
+  // An outdated model still contains words of rows that the caller may no longer see.
+  const isModelAllowed = !collection.isModelOutdated || !visibility.filter
+  const mode = isModelAllowed ? rankingMode(hybrid, body.lexicalWeight) : 'lexical'
   return {
     mode,
     text: body.text,

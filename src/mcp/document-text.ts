@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { truncateText } from '../agents/tools/tool-result.ts'
+import { cutUnits } from '../base/cut-units.ts'
 import { type Chunk, documents } from '../contract/documents.ts'
 import { decodeCursor, encodeCursor } from './pages.ts'
 import type { RouteCaller, RouteHandler } from './route-caller.ts'
@@ -45,7 +45,7 @@ export async function readDocumentText(
   const [chunkCursor, charsToSkip] = cursor === undefined ? [null, 0] : decodeCursor(textCursor, cursor)
   const { chunks, next } = await readChunks(chunkCursor, chunksMax)
   const text = joinChunks(chunks).slice(charsToSkip)
-  const pageText = truncateText(text, charsMax)
+  const pageText = cutUnits(text, charsMax)
   if (pageText.length < text.length)
     return { text: pageText, nextCursor: encodeCursor([chunkCursor, charsToSkip + pageText.length]) }
   const [nextChunk] = next === null ? [] : (await readChunks(next, 1)).chunks

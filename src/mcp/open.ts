@@ -38,14 +38,22 @@ export function openMcp(deps: McpDependencies) {
     ...(settings.exposeChat ? chatTools(deps) : []),
   ])
   const resources = resourceOperations(deps)
-  const serverOptionsFor = (workspaceId: string, caller: Caller): McpRequestOptions => ({
-    workspaceId,
-    version: deps.version,
-    tools: tools(),
-    resources,
-    instructions: () => buildInstructions(deps, { workspaceId, caller }),
-    invoke: (operation, args) => invokeOperation(deps, operation, args, { workspaceId, caller }),
-  })
+  const serverOptionsFor = (workspaceId: string, caller: Caller): McpRequestOptions => {
+    let isFirst = true
+    return {
+      workspaceId,
+      version: deps.version,
+      tools: tools(),
+      resources,
+      instructions: () => buildInstructions(deps, { workspaceId, caller }),
+      async invoke(operation, args) {
+        // The operations of a batch run in sequence, and each can take minutes.
+        if (!isFirst) await caller.reauthorize()
+        isFirst = false
+        return invokeOperation(deps, operation, args, { workspaceId, caller })
+      },
+    }
+  }
 
   async function respond(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
     if (!settings.enabled)

@@ -14,9 +14,10 @@ export interface McpRequestOptions {
   /** Returns the instructions that a client receives when it connects. */
   instructions(): Promise<string>
   /**
-   * Runs an operation.
+   * Runs an operation. Authorizes the caller again before each operation but the first.
    *
    * @param args  arguments that are not validated yet
+   * @throws unauthorized, forbidden  the caller no longer has access
    */
   invoke(operation: FacadeOperation, args: unknown): Promise<FacadeResult>
 }

@@ -139,26 +139,31 @@ function addScaled(sum: Float64Array, values: Int8Array, start: number, factor: 
 }
 
 /**
- * Returns a function to call once for each of `total` items. It returns true if the item belongs to a random sample of
- * `size` items. All samples are equally likely (selection sampling). If there are at most `size` items, it takes all.
+ * A random sample of items whose number is not known in advance. All samples are equally likely (reservoir sampling). It is the
+ * same for the same items. If there are at most `size` items, it contains all, in order.
  *
- * @see Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm S
+ * @see Knuth, The Art of Computer Programming, volume 2, section 3.4.2, algorithm R
  */
-export function createSampler(total: number, size: number, seed = seedDefault): () => boolean {
-  const next = randomNumbers(seed)
-  let needed = size
-  let left = total
-  return () => {
-    const isTaken = total <= size || next() * left < needed
-    left--
-    if (isTaken) needed--
-    return isTaken && needed >= 0
-  }
-}
+export class Sample<T> {
+  readonly items: T[] = []
+  readonly #size: number
+  readonly #next: () => number
+  #count = 0
 
-function sample<T>(items: readonly T[], size: number, seed: number): readonly T[] {
-  if (items.length <= size) return items
-  return items.filter(createSampler(items.length, size, seed))
+  constructor(size: number, seed = seedDefault) {
+    this.#size = size
+    this.#next = randomNumbers(seed)
+  }
+
+  add(item: T): void {
+    this.#count++
+    if (this.items.length < this.#size) {
+      this.items.push(item)
+      return
+    }
+    const place = Math.floor(this.#next() * this.#count)
+    if (place < this.#size) this.items[place] = item
+  }
 }
 
 /**
@@ -167,7 +172,9 @@ function sample<T>(items: readonly T[], size: number, seed: number): readonly T[
  */
 export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOptions = {}): LsaModel {
   const { dimension = lsaDimension, seed = seedDefault, onProgress } = options
-  const sampled = sample(passages, options.sampleMax ?? fitSampleMax, seed)
+  const sample = new Sample<EmbeddedPassage>(options.sampleMax ?? fitSampleMax, seed)
+  for (const passage of passages) sample.add(passage)
+  const sampled = sample.items
   const { terms, rarities, matrix } = weighTerms(sampled)
   onProgress?.(countingShare)
   const basis = rowBasis(matrix, {

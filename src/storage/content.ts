@@ -7,7 +7,7 @@ export type Payload = Record<string, unknown>
 
 /**
  * The records of a knowledge base, with one of its vector spaces. Names are unique in a workspace. `dimension`,
- * `metric`, `fitted`, `generation` and `fittedRecords` belong to the vector space.
+ * `metric`, `fitted`, `generation`, `fittedRecords` and `isModelOutdated` belong to the vector space.
  */
 export interface Collection {
   /** Never reused in the same store. A name can be reused after its collection has been dropped. */
@@ -34,6 +34,8 @@ export interface Collection {
   readonly records: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
+  /** True if the model was fitted to rows from which it may not learn any more. */
+  readonly isModelOutdated: boolean
   /** Model with which the store creates vectors from text; absent if the store does not create vectors. */
   readonly vectorService?: VectorService
   /** True if the store reranks its results with its own model. */
@@ -348,11 +350,13 @@ export interface FitResult {
  */
 export interface VectorSpaces {
   /**
-   * Acquires or renews the lease of a space. Returns false while another owner has the lease, and if there is no such
+   * Acquires the lease of a space, or renews it for its owner. Returns false while another owner has the lease, and if there is no such
    * space. Staged vectors of the next generation are deleted when the lease is released or passes to another owner, so
    * that vectors of two models never mix.
    */
   lease(key: SpaceKey, owner: string, durationMs: number): Promise<boolean>
+  /** Renews a lease. Returns false if the owner has lost it. */
+  renew(key: SpaceKey, owner: string, durationMs: number): Promise<boolean>
   release(key: SpaceKey, owner: string): Promise<void>
   /**
    * Stores vectors in the next generation, or in the current generation of a space other than the default. Skips records
@@ -390,7 +394,10 @@ export interface FittedSpaces extends VectorSpaces {
     key: CollectionKey,
     query: { after: number; limit: number; visibility: Visibility },
   ): Promise<FitPassage[]>
-  /** Marks all records as unfitted, so that a fit is due. */
+  /**
+   * Marks the model as outdated and all records as unfitted, so that a fit is due. A fit that is running will not replace the
+   * model.
+   */
   invalidate(key: CollectionKey): Promise<void>
   /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>

@@ -28,7 +28,9 @@ const messageRow = Message.omit({ chatId: true }).extend({
   toolCallPayload: object,
   toolResponse: object,
   questionId: z.string().optional(),
-  sources: z.array(z.tuple([z.string(), z.string().nullable(), z.string().nullable()])).optional(),
+  sources: z
+    .array(z.tuple([z.string(), z.string().nullable(), z.string().nullable(), z.string().optional()]))
+    .optional(),
 })
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
@@ -61,6 +63,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     nameKey: text,
     jobId: text,
     isVisibilityDecided: z.boolean().optional(),
+    createdAt: z.string().optional(),
   }),
   agents: Agent,
   conversations: Conversation.extend({

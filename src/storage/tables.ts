@@ -26,8 +26,8 @@ export interface DocumentRow extends Document {
    */
   ingestKey: string | null
   /**
-   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and file name. Null
-   * without a file name, if a hidden document has the key, or whenever `ingestKey` is null.
+   * Unique key of an ingested document: workspace, knowledge base, owner with row-level access, and file name; with
+   * a number if hidden documents have the earlier keys. Null without a file name, or whenever `ingestKey` is null.
    */
   nameKey: string | null
   /** ID of the job that is ingesting the document; null or absent after the job has ended. */
@@ -37,6 +37,11 @@ export interface DocumentRow extends Document {
    * hidden when row-level access is turned on again.
    */
   isVisibilityDecided?: boolean
+  /**
+   * Timestamp at which the document was created; absent for a document of an earlier version. What refers to a document by
+   * its ID, and is older, refers to a deleted document that had the same ID.
+   */
+  createdAt?: string
 }
 
 /** A workspace, with its internal fields. */
@@ -109,12 +114,13 @@ export interface AttachmentTextRow extends AttachmentText {
 
 /**
  * A document that a text is derived from, or a record. `documentId` is null for a record without a document. `chunkId` is
- * null if the document identifies the source.
+ * null if the document identifies the source. Without `readAt`, the source was read when the message was stored.
  */
 export type MessageSource = readonly [
   knowledgeBaseId: string,
   documentId: string | null,
   chunkId: string | null,
+  readAt?: string,
 ]
 
 /** A message, with its internal fields. */

@@ -33,7 +33,7 @@ import type { SecretReleases } from './secret-releases.ts'
 import { chunkingKind, embeddingKind, llmKind, rerankingKind } from './service-kinds.ts'
 import { chunkingHandlers, embeddingHandlers, llmHandlers, rerankingHandlers } from './service-routes.ts'
 import { Services } from './services.ts'
-import { Workspaces } from './workspaces.ts'
+import { type RefitWorkspaceAfter, Workspaces } from './workspaces.ts'
 
 export interface WorkspacesDependencies {
   readonly rows: RowStore
@@ -52,8 +52,7 @@ export interface WorkspacesDependencies {
   readonly purge: readonly PurgeStep[]
   /** Prepares the rows of a workspace for row-level access. */
   readonly publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
-  /** Fits the vector spaces of a workspace again. */
-  readonly refit: (workspaceId: string) => Promise<void>
+  readonly refitAfter: RefitWorkspaceAfter
 }
 
 /** Opens workspaces, their services and connections. Returns the route handlers by topic. */

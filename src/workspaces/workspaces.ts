@@ -18,6 +18,9 @@ import { seedWrites } from './seeds.ts'
 
 const ephemeralPageSize = 200
 
+/** Runs a change of the rows that everyone in a workspace may see, and fits its vector spaces again. */
+export type RefitWorkspaceAfter = <T>(workspaceId: string, change: () => Promise<T>) => Promise<T>
+
 /** Workspaces, which are the tenants of a runtime. */
 export class Workspaces {
   constructor(
@@ -29,8 +32,7 @@ export class Workspaces {
       purge: readonly PurgeStep[]
       /** Prepares the rows of a workspace for row-level access. */
       publish: (workspaceId: string, signal: AbortSignal) => Promise<void>
-      /** Fits the vector spaces of a workspace again. */
-      refit: (workspaceId: string) => Promise<void>
+      refitAfter: RefitWorkspaceAfter
     },
   ) {}
 
@@ -106,26 +108,28 @@ export class Workspaces {
     if (isSwitchedOn) await this.deps.publish(workspaceId, caller.signal)
     const firstPrincipal = isSwitchedOn ? await this.firstPrincipalWrites(workspaceId) : []
     const now = timestamp(this.deps.clock)
-    const changed = await changeRow(
-      this.deps.rows,
-      tables.workspaces,
-      [workspaceId],
-      row => {
-        caller.checkChange(row, patch)
-        return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
-      },
-      (oldRow, newRow) => [
-        ...firstPrincipal,
-        ...workspaceVersion(oldRow, newRow, now),
-        ...caller.recordChange(oldRow, newRow, { label: newRow.name }),
-      ],
-    )
+    const change = () =>
+      changeRow(
+        this.deps.rows,
+        tables.workspaces,
+        [workspaceId],
+        row => {
+          caller.checkChange(row, patch)
+          return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
+        },
+        (oldRow, newRow) => [
+          ...firstPrincipal,
+          ...workspaceVersion(oldRow, newRow, now),
+          ...caller.recordChange(oldRow, newRow, { label: newRow.name }),
+        ],
+      )
+    const isSwitched = patch.rlacEnabled !== undefined && patch.rlacEnabled !== before.rlacEnabled
+    const changed = await (isSwitched ? this.deps.refitAfter(workspaceId, change) : change())
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
     // Another request has just created the first principal.
     if ('failedCheck' in changed && changed.failedCheck.at < firstPrincipal.length)
       return this.update(workspaceId, patch, caller)
     if ('failedCheck' in changed) throw workspaceConflict(changed.failedCheck, { ...before, ...patch })
-    if (changed.row.rlacEnabled !== before.rlacEnabled) await this.deps.refit(workspaceId)
     return changed.row
   }
 

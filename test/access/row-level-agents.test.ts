@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { builtInToolIds } from '../harness/tools.ts'
 import { callMcpTool, itemsOf, type JsonObject } from './principal-requests.ts'
 import { createAgent, ingest, missingId, openRestrictedWorkspace } from './restricted-workspace.ts'
@@ -113,4 +113,65 @@ test('an agent that searches before it asks its model retrieves no hidden passag
   const sent = JSON.stringify(agent.model.received.map(({ body }) => body as JsonObject))
   expect(sent).toContain('zeppelinshared')
   expect(sent).not.toContain('zeppelinbob')
+})
+
+describe('after a hidden document was deleted, a new one with its ID does not bring back', () => {
+  const secret = 'The zeppelin costs 4711 pounds.'
+
+  /** Alice asks about a document of bob. Then bob hides it from her, and deletes it. */
+  async function openAfterDeletion() {
+    const opened = await openRestrictedWorkspace()
+    const { base, as } = opened
+    const [alice, bob] = [as('alice'), as('bob')]
+    const shared = { text: secret, sourceFilename: 'prices.md', visibleTo: ['alice', 'bob'] }
+    const documentId = await ingest(bob, base, shared)
+    const agent = await createAgent(opened)
+    const path = await agent.startConversation(alice)
+    agent.model.script({ toolCalls: [search] }, { text: 'In the price list [1].' })
+    await alice(`POST ${path}/messages`, { content: 'what does the zeppelin cost?' })
+    const citations = async () =>
+      (itemsOf(await alice(`GET ${path}/messages`))[1]!.metadata as JsonObject).citations
+    /** Returns what the model receives with the next question. */
+    const modelInput = async () => {
+      await alice(`POST ${path}/messages`, { content: 'repeat the tool result' })
+      return JSON.stringify(agent.model.received.at(-1)!.body.messages)
+    }
+    expect(await citations()).toContain('prices.md')
+    await bob(`PATCH ${base}/documents/${documentId}`, { visibleTo: ['bob'] })
+    await bob(`DELETE ${base}/documents/${documentId}`)
+    return { ...opened, alice, documentId, citations, modelInput }
+  }
+
+  test('citations and tool results', async () => {
+    const { base, alice, documentId, citations, modelInput } = await openAfterDeletion()
+    expect((await alice(`POST ${base}/documents`, { documentId })).status).toBe(201)
+    expect(await citations()).toBe('[]')
+    expect(await modelInput()).not.toContain('4711')
+  })
+
+  test('citations, if a record gets the ID of its chunk', async () => {
+    const { base, alice, documentId, citations } = await openAfterDeletion()
+    await alice(`POST ${base}/records`, { records: [{ id: `${documentId}:0`, text: 'Mine.' }] })
+    expect(await citations()).toBe('[]')
+  })
+
+  test('citations, if the knowledge base was deleted and created again, too', async () => {
+    const { workspace, base, knowledgeBaseId, operator, alice, documentId, citations } =
+      await openAfterDeletion()
+    expect((await operator(`DELETE ${base}`)).status).toBe(204)
+    await alice(`POST ${workspace}/knowledge-bases`, { name: 'mine', knowledgeBaseId })
+    expect((await alice(`POST ${base}/documents`, { documentId })).status).toBe(201)
+    expect(await citations()).toBe('[]')
+  })
+
+  test('its jobs', async () => {
+    const { wb, workspace, base, as } = await openRestrictedWorkspace()
+    const [alice, bob] = [as('alice'), as('bob')]
+    const { body } = await bob(`POST ${base}/ingest?async=true`, { text: secret })
+    const { documentId } = body.document as { documentId: string }
+    await wb.settle()
+    await bob(`DELETE ${base}/documents/${documentId}`)
+    expect((await alice(`POST ${base}/documents`, { documentId })).status).toBe(201)
+    expect(itemsOf(await alice(`GET ${workspace}/jobs`))).toEqual([])
+  })
 })

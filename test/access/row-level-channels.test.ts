@@ -308,3 +308,39 @@ test('audit records that name rows are visible to their subject, and to those wh
   expect(await deletedIn(bob)).toEqual([ids[1]])
   expect(await deletedIn(operator)).toEqual([...ids].sort())
 })
+
+test('an MCP batch stops when its key is revoked', async () => {
+  let duringSearch: (() => Promise<unknown>) | undefined
+  const { wb, workspace, base, knowledgeBaseId, operator, as } = await openRestrictedWorkspace({
+    content: store => ({
+      ...store,
+      async read(...query) {
+        const run = duringSearch
+        duringSearch = undefined
+        await run?.()
+        return store.read(...query)
+      },
+    }),
+  })
+  const documentId = await ingest(as('bob'), base, { text: 'The zeppelin costs 4711 pounds.' })
+  const key = { label: 'leaver', role: 'editor', principalId: 'bob' }
+  const { body } = await operator(`POST ${workspace}/api-keys`, key)
+  const { keyId } = body.key as { keyId: string }
+  duringSearch = () => operator(`DELETE ${workspace}/api-keys/${keyId}`)
+  const calls = [
+    ['search_kb', { knowledgeBaseId, text: 'zeppelin' }],
+    ['search_kb', { knowledgeBaseId, text: 'zeppelin' }],
+    ['delete_document', { knowledgeBaseId, documentId }],
+  ].map(([name, args], id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: args },
+  }))
+  const { text } = await wb.send(`POST ${workspace}/mcp`, calls, {
+    authorization: `Bearer ${body.plaintext}`,
+    accept: 'application/json, text/event-stream',
+  })
+  expect(text.split('\n').filter(line => line.includes('4711'))).toHaveLength(1)
+  expect((await as('bob')(`GET ${base}/documents/${documentId}`)).status).toBe(200)
+})

@@ -150,3 +150,88 @@ describe('a policy that changes while a text is embedded', () => {
     expect((body as unknown as Row[]).map(hit => (hit.payload as Row).chunkText)).toEqual(['An old record.'])
   })
 })
+
+test('two concurrent ingests of one file name do not tell if a hidden document has it', async () => {
+  const outcomesWith = async (isTaken: boolean) => {
+    const interruption: Interruption = {}
+    const { base, as } = await openRestrictedWorkspace(beforeContentWrite(interruption))
+    const send = (text: string, visibleTo: string | null = 'alice') =>
+      as('alice')(`POST ${base}/ingest`, {
+        text,
+        sourceFilename: 'salaries.md',
+        visibleTo: visibleTo && [visibleTo],
+      })
+    if (isTaken) await send('The salaries.', null)
+    let second: Awaited<ReturnType<typeof send>> | undefined
+    interruption.run = async () => {
+      second = await send('Second text.')
+    }
+    const first = await send('First text.')
+    return [first, second!].map(({ status, body }) => [status, body.outcome])
+  }
+  expect(await outcomesWith(true)).toEqual(await outcomesWith(false))
+})
+
+describe('an update of a long document', () => {
+  /** A text with several hundred chunks. */
+  const text = Array.from({ length: 600 }, (_, n) => `Turbine ${n}. ${'x '.repeat(40)}`).join('\n\n')
+
+  /** Opens a workspace with a long document of bob, and calls `run` before each use of its content. */
+  async function openWithLongDocument() {
+    const content: { run?: (operation: 'read' | 'write') => unknown } = {}
+    const opened = await openRestrictedWorkspace({
+      content: store => ({
+        ...store,
+        async read(...query) {
+          await content.run?.('read')
+          return store.read(...query)
+        },
+        async write(...unit) {
+          await content.run?.('write')
+          return store.write(...unit)
+        },
+      }),
+    })
+    const { workspace, base, as } = opened
+    for (const [principalId, team] of [
+      ['bob', 'blue'],
+      ['alice', 'red'],
+    ])
+      await as('root')(`POST ${workspace}/principals`, { principalId, attributes: { team } })
+    await as('root')(`PATCH ${base}`, { policyDsl: 'team = $principal.team', policyEnabled: true })
+    const chunker = { maxChars: 120, minChars: 1, overlapChars: 0 }
+    const path = await ingest(as('bob'), base, { text, chunker, metadata: { team: 'blue' } })
+    /** Returns true if alice can see the document, and checks that she can find its chunks only then. */
+    const isVisibleToAlice = async () => {
+      const isVisible = (await as('alice')(`GET ${path}`)).status === 200
+      expect((await idsFound(as('alice'), base, 'turbine')).length > 0).toBe(isVisible)
+      return isVisible
+    }
+    return { ...opened, content, path, isVisibleToAlice }
+  }
+
+  test('shows all chunks or none if the store fails at any time', async () => {
+    const { as, content, path, isVisibleToAlice } = await openWithLongDocument()
+    let status = 0
+    for (let writes = 0; status !== 200; writes++) {
+      let remaining = writes
+      content.run = operation => {
+        if (operation === 'write' && remaining-- === 0) throw new Error('the store failed')
+      }
+      status = (await as('bob')(`PATCH ${path}`, { metadata: { team: 'red' } })).status
+      content.run = undefined
+      expect(await isVisibleToAlice()).toBe(status === 200)
+    }
+  })
+
+  test('changes nothing if the caller loses its access before the update is written', async () => {
+    const { workspace, as, content, path, isVisibleToAlice } = await openWithLongDocument()
+    content.run = () => {
+      content.run = undefined
+      return as('root')(`PATCH ${workspace}/principals/bob`, { attributes: { team: 'none' } })
+    }
+    const denied = await as('bob')(`PATCH ${path}`, { metadata: { team: 'red' } })
+    expect([denied.status, codeOf(denied)]).toEqual([403, 'policy_denied'])
+    expect(await isVisibleToAlice()).toBe(false)
+  })
+})

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { RowStore } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
 import { waitUntil } from '../harness/runtime.ts'
-import { hitsOf } from './principal-requests.ts'
+import { codeOf, hitsOf, itemsOf } from './principal-requests.ts'
 import { ingest, openRestrictedWorkspace } from './restricted-workspace.ts'
 
 test('a batch that overwrites by file name does not touch a hidden document', async () => {
@@ -13,11 +16,7 @@ test('a batch that overwrites by file name does not touch a hidden document', as
     const media = { 'content-type': 'application/x-ndjson' }
     return (await alice(`POST ${base}/ingest/batch`, named, media)).text
   }
-  for (const line of [
-    { text: 'A new turbine.' },
-    { text: 'A turbine of bob.', visibleTo: ['alice'] },
-    { text: 'Another turbine.', visibleTo: ['alice'], ownerPrincipalId: 'bob' },
-  ]) {
+  for (const line of [{ text: 'A new turbine.' }, { text: 'A turbine of bob.', visibleTo: ['alice'] }]) {
     const outcome = await sendLine(line)
     expect(JSON.parse(outcome)).toMatchObject({ line: 1, status: 201 })
     expect(outcome).not.toContain(hidden)
@@ -67,4 +66,111 @@ test('a stream of a job ends when its document is hidden, and the job stores the
     hitsOf(await send(`POST ${base}/search`, { text: 'turbine' })).map(({ id }) => id)
   expect(await hitIds(bob)).toHaveLength(1)
   expect(await hitIds(alice)).toEqual([])
+})
+
+describe('an ingest does not replace a hidden record that has the ID of a chunk', () => {
+  const documentId = '11111111-1111-4111-8111-111111111111'
+
+  async function openWithRecord() {
+    const opened = await openRestrictedWorkspace()
+    const bob = opened.as('bob')
+    const records = [{ id: `${documentId}:0`, text: 'A turbine record of bob.' }]
+    expect((await bob(`POST ${opened.base}/records`, { records })).status).toBe(200)
+    const textsOfBob = async () =>
+      hitsOf(await bob(`POST ${opened.base}/search`, { text: 'turbine' })).map(
+        ({ payload }) => payload.chunkText,
+      )
+    return { ...opened, alice: opened.as('alice'), textsOfBob }
+  }
+
+  test('immediately', async () => {
+    const { base, alice, textsOfBob } = await openWithRecord()
+    const refused = await alice(`POST ${base}/ingest`, { documentId, text: 'A turbine of alice.' })
+    expect([refused.status, codeOf(refused)]).toEqual([409, 'conflict'])
+    expect(itemsOf(await alice(`GET ${base}/documents`))).toEqual([])
+    expect(await textsOfBob()).toEqual(['A turbine record of bob.'])
+  })
+
+  test('in a job', async () => {
+    const { wb, workspace, base, alice, textsOfBob } = await openWithRecord()
+    await alice(`POST ${base}/ingest?async=true`, { documentId, text: 'A turbine of alice.' })
+    await wb.settle()
+    expect(itemsOf(await alice(`GET ${workspace}/jobs`))).toMatchObject([{ status: 'failed' }])
+    expect(await textsOfBob()).toEqual(['A turbine record of bob.'])
+  })
+})
+
+describe('a document of another owner needs manage:access, because it would take the place of their own', () => {
+  const attributed = {
+    text: 'The salaries.',
+    sourceFilename: 'a.md',
+    ownerPrincipalId: 'bob',
+    visibleTo: ['*'],
+  }
+
+  test.each(['ingest', 'ingest?async=true', 'documents'])('in POST %s', async path => {
+    const { base, as, operator } = await openRestrictedWorkspace()
+    const [alice, bob] = [as('alice'), as('bob')]
+    const { text, ...fields } = attributed
+    const body = path === 'documents' ? fields : attributed
+    for (const ownerPrincipalId of ['bob', null]) {
+      const refused = await alice(`POST ${base}/${path}`, { ...body, ownerPrincipalId })
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    }
+    expect(itemsOf(await bob(`GET ${base}/documents`))).toEqual([])
+    expect((await alice(`POST ${base}/${path}`, { ...body, ownerPrincipalId: 'alice' })).status).toBeLessThan(
+      300,
+    )
+    expect((await operator(`POST ${base}/${path}`, body)).status).toBeLessThan(300)
+  })
+
+  test('in a line of a batch and in an upload', async () => {
+    const { base, as } = await openRestrictedWorkspace()
+    const media = { 'content-type': 'application/x-ndjson' }
+    const { text } = await as('alice')(`POST ${base}/ingest/batch`, attributed, media)
+    expect(JSON.parse(text)).toMatchObject({ line: 1, status: 403 })
+    const form = new FormData()
+    form.append('file', new File(['The salaries.'], 'a.md'))
+    form.append('ownerPrincipalId', 'bob')
+    expect(codeOf(await as('alice')(`POST ${base}/ingest/file`, form))).toBe('forbidden')
+    expect(itemsOf(await as('bob')(`GET ${base}/documents`))).toEqual([])
+  })
+
+  test('in PATCH, unless the owner stays the same or becomes the caller', async () => {
+    const { base, as } = await openRestrictedWorkspace()
+    const [alice, bob] = [as('alice'), as('bob')]
+    const shared = await ingest(bob, base, { text: 'The salaries.', visibleTo: ['*'] })
+    const change = (ownerPrincipalId: string | null) =>
+      alice(`PATCH ${base}/documents/${shared}`, { ownerPrincipalId })
+    expect((await change('bob')).status).toBe(200)
+    expect(codeOf(await change(null))).toBe('forbidden')
+    expect((await change('alice')).status).toBe(200)
+    expect(codeOf(await change('bob'))).toBe('forbidden')
+  })
+})
+
+test('a file name is recognized no matter how many hidden documents have it', async () => {
+  let rows!: RowStore
+  const { base, workspace, knowledgeBaseId, as } = await openRestrictedWorkspace({
+    rows: store => {
+      rows = store
+      return store
+    },
+  })
+  const [alice, bob] = [as('alice'), as('bob')]
+  const sourceFilename = 'popular.md'
+  await bob(`POST ${base}/documents`, { sourceFilename })
+  const workspaceId = workspace.split('/').at(-1)!
+  const [hidden] = await rows.list(tables.documents, {
+    index: 'byFilename',
+    prefix: [workspaceId, knowledgeBaseId, sourceFilename],
+    limit: 1,
+  })
+  const copies = Array.from({ length: 1_000 }, () => ({ ...hidden!.row, documentId: randomUUID() }))
+  await rows.atomic(copies.map(row => ({ op: 'insert', table: tables.documents, row })))
+  await ingest(alice, base, { text: 'First text.', sourceFilename })
+  const second = await alice(`POST ${base}/ingest`, { text: 'Second text.', sourceFilename })
+  expect([second.status, second.body.outcome]).toEqual([200, 'name_conflict'])
+  await ingest(alice, base, { text: 'Third text.', sourceFilename, overwriteOnNameConflict: true })
+  expect(itemsOf(await alice(`GET ${base}/documents`))).toHaveLength(1)
 })

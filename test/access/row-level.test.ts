@@ -211,41 +211,6 @@ describe('a principal changes only its documents', () => {
     expect(namesOf(hits)).toEqual(['alice'])
   })
 
-  test('and a change does not show chunks while another request is hiding the document', async () => {
-    const { before, content } = interruptible()
-    let hiding: Promise<TestResponse> | undefined
-    let resumeHiding = () => {}
-    const paused = new Promise<void>(resolve => (resumeHiding = resolve))
-    let reportPause = () => {}
-    const isPausing = new Promise<void>(resolve => (reportPause = resolve))
-    // The hiding request writes its document after the other request has written chunks, and before it writes its document.
-    const rows: TestRuntimeOptions['rows'] = store => ({
-      ...store,
-      async atomic(writes) {
-        const [write] = writes
-        const { visibleTo, metadata } = (write?.op === 'replace' ? write.row : {}) as Row
-        if (String(visibleTo) === 'root') {
-          reportPause()
-          await paused
-        } else if ((metadata as Row | undefined)?.topic === 'gas') {
-          resumeHiding()
-          await hiding
-        }
-        return store.atomic(writes)
-      },
-    })
-    const { base, as, ids } = await openRestricted({}, { content, rows })
-    const path = `${base}/documents/${ids.public}`
-    before.contentWrite = () => {
-      hiding = as('root')(`PATCH ${path}`, { visibleTo: ['root'] })
-      return isPausing
-    }
-    expect(codeOf(await as('alice')(`PATCH ${path}`, { metadata: { topic: 'gas' } }))).toBe('policy_denied')
-    expect((await hiding!).status).toBe(200)
-    const hits = (await as('alice')(`POST ${base}/search`, { text: 'turbine' })).body as unknown as Row[]
-    expect(namesOf(hits)).toEqual(['alice'])
-  })
-
   test('and the second ingest of a text is a duplicate, whether a hidden document has the text or not', async () => {
     const { base, as } = await openRestricted()
     const text = 'The turbine report of bob mentions the zeppelinbob contract.'

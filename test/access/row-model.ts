@@ -263,6 +263,19 @@ export class RowModel {
     return { principalId, send, ownerId: principalId ?? this.#target.operatorId }
   }
 
+  /**
+   * Returns the caller that may send the fields of a new document: the given one, or the operator if the document is
+   * attributed to another principal. Requires that the given one is refused then.
+   */
+  async #callerFor(line: string, caller: ModelCaller, body: JsonObject): Promise<ModelCaller> {
+    const { principalId, send, ownerId } = caller
+    if (mayAttribute(caller, body)) return caller
+    const question = `${principalId} adds a document of ${body.ownerPrincipalId} instead of ${ownerId}`
+    this.#decide(question, false, await send(line, body), [201, 403])
+    const { operator, operatorId } = this.#target
+    return { principalId: null, send: operator, ownerId: operatorId }
+  }
+
   #drawBase(): ModelBase {
     return this.#draw.pick(this.#bases)
   }
@@ -346,12 +359,9 @@ export class RowModel {
   }
 
   /** Sends a new text, and applies what the API promises for file names that are in use. */
-  async #sendIngest(
-    base: ModelBase,
-    { send, ownerId, principalId }: ModelCaller,
-    body: JsonObject,
-    word: string,
-  ): Promise<void> {
+  async #sendIngest(base: ModelBase, requester: ModelCaller, body: JsonObject, word: string): Promise<void> {
+    const line = `POST ${base.path}/ingest`
+    const { send, ownerId, principalId } = await this.#callerFor(line, requester, body)
     const { ownerPrincipalId = ownerId, sourceFilename } = body
     const sameName = base.rows.filter(
       row =>
@@ -361,7 +371,7 @@ export class RowModel {
         row.owner === ownerPrincipalId &&
         this.#sees(principalId, base, row),
     )
-    const answer = await send(`POST ${base.path}/ingest`, body)
+    const answer = await send(line, body)
     const isAdded = sameName.length === 0 || body.overwriteOnNameConflict === true
     const question = `${principalId} ingests ${JSON.stringify(body)}`
     this.#decide(question, isAdded, answer, [201, 200])
@@ -391,12 +401,14 @@ export class RowModel {
 
   /** Sends the text of an existing document. The answer may name that document only if the caller can see it. */
   async #ingestSameText(): Promise<void> {
-    const [base, { send, ownerId, principalId }] = [this.#drawBase(), this.#drawCaller()]
+    const [base, requester] = [this.#drawBase(), this.#drawCaller()]
     const row = this.#drawRow(base, 'document')
     if (!row?.word) return
     await this.#makeRoom(base)
     const body = { text: textOf(row.word), ownerPrincipalId: row.owner }
-    const answer = await send(`POST ${base.path}/ingest`, body)
+    const line = `POST ${base.path}/ingest`
+    const { send, ownerId, principalId } = await this.#callerFor(line, requester, body)
+    const answer = await send(line, body)
     const { documentId } = answer.body.document as { documentId: string }
     const existing = base.rows.find(({ id }) => id === documentId)
     const isVisible = !existing || this.#sees(principalId, base, existing)
@@ -407,17 +419,19 @@ export class RowModel {
   }
 
   async #ingestInJob(): Promise<void> {
-    const [base, { send, ownerId }] = [this.#drawBase(), this.#drawCaller()]
+    const [base, requester] = [this.#drawBase(), this.#drawCaller()]
     await this.#makeRoom(base)
     const word = this.#newWord()
     const body = { text: textOf(word), metadata: this.#drawMetadata(), ...this.#drawAccess() }
-    const { job, document } = (await send(`POST ${base.path}/ingest?async=true`, body)).body as {
+    const line = `POST ${base.path}/ingest?async=true`
+    const { send, ownerId } = await this.#callerFor(line, requester, body)
+    const { job, document } = (await send(line, body)).body as {
       job: { jobId: string }
       document: JsonObject
     }
-    const line = `GET ${this.#target.workspace}/jobs/${job.jobId}`
+    const jobLine = `GET ${this.#target.workspace}/jobs/${job.jobId}`
     for (;;) {
-      const { body: current, text } = await this.#target.operator(line)
+      const { body: current, text } = await this.#target.operator(jobLine)
       if (current.status === 'succeeded') break
       if (current.status === 'failed') throw new Error(text)
       await new Promise(resolve => setTimeout(resolve, ingestPollMs))
@@ -427,10 +441,12 @@ export class RowModel {
   }
 
   async #register(): Promise<void> {
-    const [base, { send, ownerId }] = [this.#drawBase(), this.#drawCaller()]
+    const [base, requester] = [this.#drawBase(), this.#drawCaller()]
     await this.#makeRoom(base)
     const body = { metadata: this.#drawMetadata(), ...this.#drawAccess() }
-    const answer = await send(`POST ${base.path}/documents`, body)
+    const line = `POST ${base.path}/documents`
+    const { send, ownerId } = await this.#callerFor(line, requester, body)
+    const answer = await send(line, body)
     this.#newRow(base, answer.body, { ownerId, word: null, body })
   }
 
@@ -467,12 +483,14 @@ export class RowModel {
   }
 
   async #patch(): Promise<void> {
-    const [base, { send, principalId }] = [this.#drawBase(), this.#drawCaller()]
+    const [base, caller] = [this.#drawBase(), this.#drawCaller()]
+    const { send, principalId } = caller
     const row = this.#drawRow(base, 'document')
     if (!row) return
     const metadata = this.#draw.chance(0.5) ? { metadata: this.#drawMetadata() } : {}
     const patch = { ...this.#drawAccess(), ...metadata }
-    const isAllowed = this.#sees(principalId, base, row)
+    const keepsOwner = patch.ownerPrincipalId === row.owner
+    const isAllowed = this.#sees(principalId, base, row) && (keepsOwner || mayAttribute(caller, patch))
     const answer = await send(`PATCH ${base.path}/documents/${row.id}`, patch)
     this.#decide(`${principalId} changes ${row.id}`, isAllowed, answer, [200, 403])
     if (answer.status !== 200) return
@@ -849,6 +867,11 @@ const builtInPolicy = parsePolicy(builtInDsl)
 
 function policyOf({ policy }: ModelBase): Policy {
   return policy.isEnabled ? policy.parsed : builtInPolicy
+}
+
+/** Returns true if a caller may store the owner in a body: itself, or any as the operator. */
+function mayAttribute({ principalId, ownerId }: ModelCaller, { ownerPrincipalId = ownerId }: JsonObject) {
+  return principalId === null || ownerPrincipalId === ownerId
 }
 
 /** Returns the columns of a row, as docs/access.md defines them. */

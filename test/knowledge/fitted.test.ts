@@ -373,12 +373,11 @@ describe('an interrupted fit', () => {
 
   test('adds nothing to a new knowledge base of the same name when it renews its lease', async () => {
     const stop = new Gate()
-    let leases = 0
     const wb = await open({
       content: withFittedSpaces(spaces => ({
-        async lease(...args) {
-          if (++leases === 2) await stop.pass()
-          return spaces.lease(...args)
+        async renew(...args) {
+          await stop.pass()
+          return spaces.renew(...args)
         },
       })),
     })

@@ -154,6 +154,16 @@ describe('POST /setup/restart', () => {
     expect([status, headers.has('x-one'), headers.has('x-two')]).toEqual([200, false, true])
   })
 
+  test('does not apply an untrusted file that appeared in its folder [security rule 6]', async () => {
+    const here = createSandbox()
+    const server = await watch(here)
+    writeFileSync(join(here.home, 'workbase.yaml'), 'version: 1\nruntime: { requestIdHeader: X-Evil }\n')
+    await ask(server.url, 'POST /setup/restart')
+    const { error } = (await server.event('not restarted'))!
+    expect((error as Said).message).toContain('workbase.yaml')
+    expect((await ask(server.url, 'GET /readyz')).headers.has('x-evil')).toBe(false)
+  })
+
   test('does not listen on a network address that would be rejected at startup [security rule 2]', async () => {
     const here = createSandbox()
     const file = join(here.home, 'wb.yaml')

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Filter, matchesFilter, parseFilter } from '../../src/storage/filter.ts'
+import { PayloadColumn } from '../../src/storage/sqlite/payload-column.ts'
 import { PayloadColumns } from '../../src/storage/sqlite/payload-columns.ts'
 import { only } from './content-data.ts'
 import { PayloadTable } from './payload-table.ts'
@@ -118,4 +119,14 @@ describe('payloads', () => {
     }
     expect(table.allowedRecords.columnBytes).toBeLessThan(10_000)
   })
+})
+
+test('equal values of a payload key are stored once', () => {
+  const bytesOf = (values: readonly unknown[]) => {
+    const column = new PayloadColumn()
+    for (const value of values) column.add(value)
+    return column.bytes
+  }
+  for (const value of ['red', 7, ['red', 'blue'], { a: 1 }])
+    expect(bytesOf(Array(64).fill(value)) - bytesOf([value])).toBe(0)
 })

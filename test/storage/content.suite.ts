@@ -59,6 +59,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         version: 0,
         records: 0,
         fittedRecords: 0,
+        isModelOutdated: false,
       })
       expect(await write(createCollection())).toEqual({ ok: false, at: 0, reason: 'exists' })
       expect(await content.collection({ ...key, name: 'C' })).toBeUndefined()

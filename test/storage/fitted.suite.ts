@@ -82,6 +82,16 @@ export function fittedSuite(context: () => Context): void {
     ])
   })
 
+  fittedTest('a fit that is running when the model becomes outdated does not replace it', async spaces => {
+    await spaces.lease(key, 'one', lasting)
+    expect(await spaces.renew(key, 'one', lasting)).toBe(true)
+    await spaces.invalidate(key)
+    expect(await spaces.renew(key, 'one', lasting)).toBe(false)
+    expect(await spaces.stage(key, { generation: 1, owner: 'one' }, [])).toBe(false)
+    expect(await spaces.lease(key, 'two', lasting)).toBe(true)
+    expect(await spaces.renew(key, 'one', lasting)).toBe(false)
+  })
+
   fittedTest('one owner has the lease until it is released or expires', async (spaces, { write }) => {
     expect(await spaces.lease(key, 'one', lasting)).toBe(true)
     expect(await spaces.lease(key, 'two', lasting)).toBe(false)

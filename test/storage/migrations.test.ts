@@ -330,7 +330,7 @@ describe('a store in which workspaces share a database', () => {
       log: silent,
       purge: [],
       publish: async () => {},
-      refit: async () => {},
+      refitAfter: <T>(_workspaceId: string, change: () => Promise<T>) => change(),
     }
     const room = new Workspaces(parts)
     const record = () =>

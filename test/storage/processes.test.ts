@@ -217,7 +217,7 @@ test('a collection above the memory limit is read from disk, with the same resul
   await store.content.write([createCollection({ dimension: 3, lexical: false }), upsert(...records)], [])
   const filter = { kind: 'range', key: 'n', operator: '<', bound: 3 } as const
   const vector = Float32Array.of(0.3, -0.2, 0.9)
-  const small = new VectorIndex(connection, new AllowedRecords(connection), 1_000)
+  const small = new VectorIndex(connection, new AllowedRecords(connection), { bytesMax: 1_000 })
   for (const query of [
     { vector, limit: 20, visibility: all, filter },
     { vector, limit: 1_000, visibility: all },
@@ -277,7 +277,7 @@ test('least recently used collections are removed from memory', async () => {
       ],
       [],
     )
-  const vectors = new VectorIndex(connection, new AllowedRecords(connection), 300_000)
+  const vectors = new VectorIndex(connection, new AllowedRecords(connection), { bytesMax: 300_000 })
   const load = (of: (typeof keys)[number]) =>
     vectors.nearest(of, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
   for (const each of [...keys, ...keys.toReversed()]) expect(load(each)).toHaveLength(1)

@@ -49,7 +49,7 @@ const blocksOf = (connection: SqliteConnection) =>
 
 /** Returns an index that has loaded nothing. */
 const newIndex = (connection: SqliteConnection, bytesMax?: number) =>
-  new VectorIndex(connection, new AllowedRecords(connection), bytesMax)
+  new VectorIndex(connection, new AllowedRecords(connection), { bytesMax })
 
 /** Requires that searches return what a scan of all exact vectors returns, to the last bit. */
 function expectExact(

@@ -92,6 +92,7 @@ describe('the package', () => {
       'bin/run.js',
       'dist/src/cli/bin.js',
       'dist/scan.wasm',
+      'dist/scan-shared.wasm',
       'oclif.manifest.json',
       'LICENSE',
       'docs/cli.md',

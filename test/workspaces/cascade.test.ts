@@ -115,7 +115,12 @@ describe('deleting a workspace', () => {
       if (purges === 1) await rows.atomic([{ op: 'insert', table, row: { ...key, name: 'late' } }])
       if (purges === 2) await rows.atomic([{ op: 'delete', table, key: Object.values(key) }])
     }
-    const room = new Workspaces({ ...parts, purge: [purge], publish: async () => {}, refit: async () => {} })
+    const room = new Workspaces({
+      ...parts,
+      purge: [purge],
+      publish: async () => {},
+      refitAfter: async (_, change) => change(),
+    })
     const record = () => ({ op: 'requireNone', table, index: 'byName', prefix: ['none'] }) as const
     const body = { name: 'w', kind: 'local', url: null, keyspace: null, credentials: {}, rlacEnabled: false }
     await room.create({ ...key, ...body, kind: 'local' }, { record })

@@ -68,7 +68,7 @@ export class DecisionRecords {
   }
 }
 
-/** A caller that is no principal has no decisions of its own, because many callers share them. */
+/** Returns false for a caller that is no principal, because many callers share these decisions. */
 function isOwn({ principalId }: PolicyDecision, { actor }: RowAccess): boolean {
   return principalId !== null && principalId === actor.principalId
 }

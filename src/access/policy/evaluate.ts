@@ -4,8 +4,14 @@ import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
 /** The principal for which a policy is evaluated. */
 export interface ActingPrincipal {
-  readonly id: string
+  /** Null if the principal is not known. A comparison with it is unknown, like one with a missing attribute. */
+  readonly id: string | null
   readonly attributes: Readonly<Record<string, string>>
+}
+
+/** A principal whose ID is known. */
+export interface KnownPrincipal extends ActingPrincipal {
+  readonly id: string
 }
 
 /** Columns of one row, as parsed JSON. */
@@ -65,9 +71,11 @@ export function resolveOperand(
     case 'literal':
       return operand.value
     case 'principalId':
-      return id
+      return id ?? undefined
     case 'attribute':
-      return operand.name === 'id' ? id : (ownProperty(attributes, operand.name) as string | undefined)
+      return operand.name === 'id'
+        ? (id ?? undefined)
+        : (ownProperty(attributes, operand.name) as string | undefined)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts'
+import { type Clock, timestamp } from '../../base/clock.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -6,6 +6,7 @@ import type { ImageInput } from '../../contract/images.ts'
 import type { AnswerPart } from '../../models/chat/answer-splitter.ts'
 import type { ChatMessage, Completion, SamplingSettings } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/provider-failure.ts'
+import type { MessageSource } from '../../storage/tables.ts'
 import { toMessage } from '../messages.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 import {
@@ -23,7 +24,7 @@ import { historyWithoutImages, type ImageHistory } from './past-images.ts'
 import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
 import { fitToBudget } from './request-budget.ts'
-import { SourceSet, sourcesOf } from './sources.ts'
+import { dateSources, SourceSet, sourcesOf } from './sources.ts'
 import type { DataTags } from './system-prompt.ts'
 import type { StoredToolResult, Transcript } from './transcript.ts'
 import type { TurnToolResult, TurnTools } from './turn-tools.ts'
@@ -112,7 +113,7 @@ export class AgentTurn {
     this.#reader = new CitationReader(options.citations)
     this.#reasoning = new ReasoningRecord(options.clock)
     this.#sources.add(options.history.sources)
-    this.#sources.add(options.promptPassages.flatMap(sourcesOf))
+    this.#addSources(options.promptPassages.flatMap(sourcesOf))
     this.#sourcesCheckedAt = options.clock.now()
   }
 
@@ -199,6 +200,10 @@ export class AgentTurn {
     return yield* this.#requestAnswer(isLast)
   }
 
+  #addSources(sources: readonly MessageSource[]): void {
+    this.#sources.add(dateSources(sources, timestamp(this.#options.clock)))
+  }
+
   /** @throws SourcesHidden  the caller may no longer see a document or record that the turn has read */
   async #requireVisibleSources(): Promise<void> {
     if (!(await this.#options.areSourcesVisible(this.#sources))) throw new SourcesHidden()
@@ -209,7 +214,7 @@ export class AgentTurn {
     this.#options = { ...this.#options, ...(await this.#options.prepareWithoutTools()) }
     const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#options
     this.#tally = { ...this.#tally, passages: promptPassages, searchQuery }
-    this.#sources.add(promptPassages.flatMap(sourcesOf))
+    this.#addSources(promptPassages.flatMap(sourcesOf))
     if (promptHasUntrustedText) await transcript.markUntrusted()
   }
 
@@ -339,7 +344,7 @@ export class AgentTurn {
   ): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, turnTools, dataTags } = this.#options
     const { content } = result
-    this.#sources.add(result.sources)
+    this.#addSources(result.sources)
     await transcript.storeResult(call, result, turnTools.hasReadUntrusted)
     this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: dataTags.enclose(call.name, content) })
     yield {

@@ -2,12 +2,12 @@ import type { Citation } from '../../contract/chat.ts'
 import type { PassageCheck } from '../../knowledge/passage-visibility.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { RowStore } from '../../storage/rows.ts'
-import { type MessageRow, type MessageSource, tables } from '../../storage/tables.ts'
-import { type ConversationSummary, summaryIn } from './conversation-summary.ts'
+import { type MessageRow, tables } from '../../storage/tables.ts'
+import { type ConversationSummary, summaryIn, withoutSummaryCitation } from './conversation-summary.ts'
 import type { StoredConversationKey } from './current-version.ts'
 import { isToolCallRow, type PastTurn, splitIntoTurns, toolResponseOf } from './past-turns.ts'
 import { countTokens } from './request-budget.ts'
-import { areSourcesVisible, SourceSet } from './sources.ts'
+import { areSourcesVisible, type DatedSource, datedSourcesOf, SourceSet } from './sources.ts'
 import type { DataTags } from './system-prompt.ts'
 
 export type { ToolResponse } from './past-turns.ts'
@@ -39,7 +39,7 @@ export interface History {
   /** Passage with the highest citation number, even if the caller may not see it; undefined if there are no citations. */
   readonly lastCitation: Citation | undefined
   /** Sources of the messages and of the summary; undefined if some are not known. */
-  readonly sources: readonly MessageSource[] | undefined
+  readonly sources: readonly DatedSource[] | undefined
   /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
@@ -141,7 +141,7 @@ export function sourcesOfTurns(
 ): SourceSet {
   const sources = new SourceSet()
   if (summary) sources.add(summary.sources)
-  for (const row of turns.flatMap(turn => turn.rows).filter(hasSources)) sources.add(row.sources)
+  for (const row of turns.flatMap(turn => turn.rows).filter(hasSources)) sources.add(datedSourcesOf(row))
   return sources
 }
 
@@ -159,15 +159,16 @@ async function withVisibleSources(rows: readonly MessageRow[], check: PassageChe
   const hidden = new Set<MessageRow>()
   for (const turn of splitAtQuestions(rows)) {
     const derived = turn.filter(row => row.role === 'agent' || row.role === 'tool')
-    const decisions = derived.filter(hasSources).map(row => areSourcesVisible(row.sources, check))
+    const decisions = derived.filter(hasSources).map(row => areSourcesVisible(datedSourcesOf(row), check))
     const isVisible =
       derived.some(row => row.role === 'agent' && hasSources(row)) &&
       (await Promise.all(decisions)).every(Boolean)
     if (!isVisible) for (const row of derived) hidden.add(row)
   }
   for (const row of rows)
-    if (row.role === 'system' && !(await areSourcesVisible(row.sources, check))) hidden.add(row)
-  return rows.filter(row => !hidden.has(row))
+    if (row.role === 'system' && !(await areSourcesVisible(datedSourcesOf(row), check))) hidden.add(row)
+  const visible = rows.filter(row => !hidden.has(row))
+  return visible.map(row => ({ ...row, metadata: withoutSummaryCitation(row.metadata) }))
 }
 
 /** Splits rows before each question. The first part contains the rows before the first question. */

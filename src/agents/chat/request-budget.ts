@@ -1,7 +1,7 @@
+import { cutUnits } from '../../base/cut-units.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
 import { bytesPerToken, estimateTokens } from '../estimate-tokens.ts'
-import { truncateText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import { withoutImages } from './image-notes.ts'
 
@@ -154,7 +154,7 @@ function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, exc
   const { content } = message
   const end = content.slice(content.lastIndexOf('\n'))
   const chars = Math.max(resultCharsMin, content.length - excess - cutMark.length)
-  const shorter = truncateText(content, chars - end.length) + cutMark + end
+  const shorter = cutUnits(content, chars - end.length) + cutMark + end
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 

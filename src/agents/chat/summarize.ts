@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
+import { cutUnits } from '../../base/cut-units.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import { bytesPerToken } from '../estimate-tokens.ts'
 import { fitPassages } from '../tools/passage-budget.ts'
-import { previewText, truncateText } from '../tools/tool-result.ts'
+import { previewText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { DataTags } from './system-prompt.ts'
@@ -77,7 +78,7 @@ function inputOf(
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   const inputBytesMax = contextShares.input * model.contextTokens * bytesPerToken
   return texts
-    .map(text => truncateText(text, Math.floor(text.length * Math.min(1, inputBytesMax / bytes))))
+    .map(text => cutUnits(text, Math.floor(text.length * Math.min(1, inputBytesMax / bytes))))
     .join('\n\n')
 }
 

@@ -1,4 +1,4 @@
-import { truncateText } from '../tools/tool-result.ts'
+import { cutUnits } from '../../base/cut-units.ts'
 
 /** Maximum length in UTF-16 units of a title that is derived from a question. */
 const titleCharsMax = 80
@@ -15,7 +15,7 @@ export function titleFromQuestion(question: string): string | null {
     .find(text => text !== '')
   if (line === undefined) return null
   if (line.length <= titleCharsMax) return line
-  const start = truncateText(line, titleCharsMax - 1)
+  const start = cutUnits(line, titleCharsMax - 1)
   const end = line[start.length] === ' ' ? start.length : start.lastIndexOf(' ')
   // A text without spaces, such as Chinese text or a URL, can be truncated at any character.
   return `${end > titleCharsMax / 2 ? start.slice(0, end) : start}…`

@@ -1,6 +1,6 @@
+import { cutUnits } from '../../base/cut-units.ts'
 import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
-import { truncateText } from './tool-result.ts'
 
 /** A text, or an excerpt of it. `isCut` is true for an excerpt. */
 export interface Excerpt {
@@ -20,8 +20,9 @@ const scannedCharsMax = 200_000
 
 /**
  * Returns a text if it is short enough. Otherwise returns an excerpt: the shortest span with the most distinct query
- * words, and the text around it. The excerpt starts and ends between sentences, or otherwise between words, with an
- * ellipsis where text is omitted. If the first 200,000 characters contain no query word, returns the beginning.
+ * words, and the text around it. The excerpt starts and ends at the boundaries of sentences, or of words if it would be
+ * too short otherwise, with an ellipsis where text is omitted. If the first 200,000 characters contain no query word,
+ * returns the beginning.
  *
  * @param charsMax  maximum length of the result, in UTF-16 units
  */
@@ -29,7 +30,7 @@ export function excerptOf(text: string, query: string, charsMax: number): Excerp
   if (text.length <= charsMax) return { text, isCut: false }
   const spanCharsMax = charsMax - 2 * ellipsis.length
   if (spanCharsMax <= 0) return { text: '', isCut: true }
-  const scanned = truncateText(text, scannedCharsMax)
+  const scanned = cutUnits(text, scannedCharsMax)
   const { start, end } = windowAround(scanned, bestMatch(scanned, query, spanCharsMax), spanCharsMax)
   const before = start > 0 ? ellipsis : ''
   const after = end < text.length ? ellipsis : ''
@@ -90,20 +91,21 @@ function extendByWords(text: string, inner: TextSpan, charsMax: number): TextSpa
   const margin = Math.floor((charsMax - (inner.end - inner.start)) / 2)
   const last = Math.min(text.length, Math.max(0, inner.start - margin) + charsMax)
   const first = Math.max(0, last - charsMax)
-  return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, last, inner.end) }
+  return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, inner.end, last) }
 }
 
 /** Returns the start of the first word in a range, or the start of the range if it contains no white space. */
-function startAfterSpace(text: string, from: number, to: number): number {
-  if (from === 0) return 0
-  for (let at = from; at <= to; at++) if (/\s/.test(text[at - 1]!)) return at
-  return isLowSurrogate(text, from) ? from + 1 : from
+function startAfterSpace(text: string, start: number, end: number): number {
+  if (start === 0) return 0
+  for (let at = start; at <= end; at++) if (/\s/.test(text[at - 1]!)) return at
+  return isLowSurrogate(text, start) ? start + 1 : start
 }
 
-function endBeforeSpace(text: string, from: number, to: number): number {
-  if (from === text.length) return from
-  for (let at = from; at >= to; at--) if (/\s/.test(text[at]!)) return at
-  return isLowSurrogate(text, from) ? from - 1 : from
+/** Returns the end of the last word in a range, or the end of the range if it contains no white space. */
+function endBeforeSpace(text: string, start: number, end: number): number {
+  if (end === text.length) return end
+  for (let at = end; at >= start; at--) if (/\s/.test(text[at]!)) return at
+  return isLowSurrogate(text, end) ? end - 1 : end
 }
 
 function isLowSurrogate(text: string, at: number): boolean {

@@ -22,7 +22,7 @@ export interface KnowledgeReads {
   readonly bases: Pick<KnowledgeBases, 'list' | 'listExisting'>
   readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'findForHit' | 'chunks'>
   /** Searches several knowledge bases at once. */
-  readonly many: Pick<ManySearcher, 'search'>
+  readonly manySearcher: Pick<ManySearcher, 'search'>
   readonly passages: Pick<PassageVisibility, 'open'>
 }
 
@@ -159,7 +159,7 @@ export class KnowledgeTools {
       signal: context.signal,
       skipsDeleted: true,
     }
-    const { hits } = await this.reads.many.search(context.workspaceId, query, options)
+    const { hits } = await this.reads.manySearcher.search(context.workspaceId, query, options)
     if (hits.length === 0) return 'No passage was found.'
     const passages = await findPassageSources(this.reads.documents, context, hits)
     return searchResult(args.query, hits, passages, context)

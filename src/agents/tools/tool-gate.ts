@@ -7,7 +7,7 @@ import type { Log } from '../../base/log.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { externalToolAccess } from '../../contract/tool-access.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
-import { boundResult, failureResult, previewText, ToolError } from './tool-result.ts'
+import { failureResult, previewText, ToolError, truncateResult } from './tool-result.ts'
 
 /**
  * Maximum time for a call, in milliseconds.
@@ -48,10 +48,10 @@ export class ToolGate {
    */
   async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
     const result = tool ? await this.#runIfPermitted(tool, call, turn) : unknownToolResult(call)
-    const boundedResult = { ...result, content: boundResult(result.content) }
-    if (tool?.source !== 'builtin' || boundedResult.outcome !== 'success')
-      this.#audit(call, tool, turn, boundedResult)
-    return boundedResult
+    const truncatedResult = { ...result, content: truncateResult(result.content) }
+    if (tool?.source !== 'builtin' || truncatedResult.outcome !== 'success')
+      this.#audit(call, tool, turn, truncatedResult)
+    return truncatedResult
   }
 
   /** Audits a call that a rule of the agent or an approver denied, and returns its result. */

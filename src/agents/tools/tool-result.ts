@@ -1,3 +1,4 @@
+import { cutUnits } from '../../base/cut-units.ts'
 import type { ToolResult } from './tool.ts'
 
 /**
@@ -28,23 +29,16 @@ export function failureResult(message: string, reason = message): ToolResult {
   return { content: `Error: ${message}`, outcome: 'failure', reason }
 }
 
-/** Truncates a text to at most `charsMax` UTF-16 units, without splitting a surrogate pair. */
-export function truncateText(text: string, charsMax: number): string {
-  if (text.length <= charsMax) return text
-  const isSplit = /[\uD800-\uDBFF]/.test(text[charsMax - 1]!)
-  return text.slice(0, isSplit ? charsMax - 1 : charsMax)
-}
-
-/** Like {@link truncateText}, but a truncated text ends with an ellipsis. */
+/** Like {@link cutUnits}, but a text that is cut ends with an ellipsis. */
 export function previewText(text: string, charsMax: number): string {
-  return text.length <= charsMax ? text : `${truncateText(text, charsMax - 1)}…`
+  return text.length <= charsMax ? text : `${cutUnits(text, charsMax - 1)}…`
 }
 
-/** Truncates a result to the maximum length. A note at the end says so. */
-export function boundResult(content: string): string {
+/** Truncates a result to the maximum length. A truncated result ends with a note. */
+export function truncateResult(content: string): string {
   return content.length <= resultCharsMax
     ? content
-    : truncateText(content, resultCharsMax - truncationNote.length) + truncationNote
+    : cutUnits(content, resultCharsMax - truncationNote.length) + truncationNote
 }
 
 /** Returns a result as JSON, with as many of the entries as fit into the maximum length. */

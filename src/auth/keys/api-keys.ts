@@ -161,14 +161,14 @@ export class ApiKeys {
    * Creates a token and its row. Computing the digest is as expensive as verifying a token, so the request waits in a
    * queue. In the meantime, the caller can lose access.
    */
-  async #prepareKey({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
+  async #prepareKey({ now, ...fields }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
     const { admission, tokenKey, keyCost } = this.deps
     const { token, prefix } = newToken(tokenKey)
-    const task = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
+    const task = { queue: 'creations', client: `workspace ${fields.workspaceId}` } as const
     const digest = await admission.run(task, () => digestToken(token, keyCost))
     const row: ApiKeyRow = {
-      ...terms,
-      scopes: [...terms.scopes],
+      ...fields,
+      scopes: [...fields.scopes],
       keyId: newId(),
       prefix,
       digest,
@@ -225,7 +225,7 @@ function creationDetails({ keyId, label, scopes, principalId }: ApiKeyRow): Audi
 }
 
 function keyNotFound(keyId: string): WbError {
-  return new WbError('api_key_not_found', `api key '${keyId}' not found`)
+  return new WbError('api_key_not_found', `API key '${keyId}' not found`)
 }
 
 /** Returns the error for a duplicate ID. IDs are random, so a duplicate is a defect. */

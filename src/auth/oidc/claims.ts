@@ -3,6 +3,9 @@ import { WbError } from '../../contract/errors.ts'
 import { commonScopes, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
+/** The value of `visibleTo` for all principals. No user may have it as an ID. */
+const everyone = '*'
+
 /** Claims of a verified token, as parsed JSON. */
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -29,7 +32,7 @@ export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject
       ? { scopes: commonScopes(roleScopes, tokenScopes), tokenScopes }
       : { scopes: roleScopes }),
     role,
-    principalId: id,
+    principalId: id === everyone ? null : id,
     keyLifetimeMaxMs: null,
   }
 }

@@ -12,9 +12,9 @@ const compoundUnitsMax = 256
 /** Maximum length in UTF-16 units of a run of text without spaces. A longer run is analyzed in parts. */
 const segmentedUnitsMax = 1024
 /** Maximum length of a cached compound or run in UTF-16 units. */
-const memoUnitsMax = 64
+const cachedUnitsMax = 64
 /** Maximum number of cached tokens. */
-const memoTokensMax = 1 << 18
+const cachedTokensMax = 1 << 18
 
 /** Version of the rules. Increment it when the terms of any language change, so that texts are indexed again. */
 export const analyzerVersion = 1
@@ -37,7 +37,10 @@ export class Analyzer implements Tokenizer {
   readonly #words: WordAnalyzer
   readonly #compounds: CompoundAnalyzer
   readonly #segmented: SegmentedTextAnalyzer
-  readonly #memo = new BoundedCache<string, TokenSequence>(memoTokensMax, ({ tokens }) => tokens.length + 1)
+  readonly #cache = new BoundedCache<string, TokenSequence>(
+    cachedTokensMax,
+    ({ tokens }) => tokens.length + 1,
+  )
 
   constructor(language: string, words: WordAnalyzer, segmented: SegmentedTextAnalyzer) {
     this.language = language
@@ -101,17 +104,17 @@ export class Analyzer implements Tokenizer {
   }
 
   #analyzeCompound(compound: string): TokenSequence {
-    return this.#memo.get(compound) ?? this.#store(compound, this.#compounds.analyze(copyPart(compound)))
+    return this.#cache.get(compound) ?? this.#store(compound, this.#compounds.analyze(copyPart(compound)))
   }
 
   #analyzeRun(run: string, previous: string | undefined): TokenSequence {
     if (previous !== undefined) return this.#segmented.analyze(run, previous)
-    return this.#memo.get(run) ?? this.#store(run, this.#segmented.analyze(copyPart(run)))
+    return this.#cache.get(run) ?? this.#store(run, this.#segmented.analyze(copyPart(run)))
   }
 
   #store(text: string, sequence: TokenSequence): TokenSequence {
-    if (text.length > memoUnitsMax) return sequence
-    this.#memo.set(copyPart(text), sequence)
+    if (text.length > cachedUnitsMax) return sequence
+    this.#cache.set(copyPart(text), sequence)
     return sequence
   }
 }
@@ -144,7 +147,7 @@ function compoundEnd(text: string, start: number): number {
     if (kind === characterKinds.word) {
       at += isPair ? sizeAt(text, at) : 1
     } else if (kind === characterKinds.joiner) {
-      const next = joinedWord(text, at)
+      const next = joinedWordStart(text, at)
       if (next === -1) break
       lastJoiner = at
       at = next
@@ -157,13 +160,13 @@ function compoundEnd(text: string, start: number): number {
 }
 
 /** Returns where the word after a joiner starts, or -1. Only `::` and `__` may be doubled. */
-function joinedWord(text: string, joiner: number): number {
+function joinedWordStart(text: string, joiner: number): number {
   const isDoubled = text[joiner + 1] === text[joiner] && (text[joiner] === ':' || text[joiner] === '_')
   const next = joiner + (isDoubled ? 2 : 1)
   return next < text.length && kindAt(text, next) === characterKinds.word ? next : -1
 }
 
-/** Extends the name of a programming language, such as `C++` or `F#`. */
+/** Returns the end of a word, including the symbols of a programming language, such as `C++` or `F#`. */
 function symbolEnd(text: string, start: number, end: number): number {
   if (end - start > 2) return end
   const symbol = text.startsWith('++', end) ? 2 : text[end] === '#' ? 1 : 0

@@ -16,7 +16,7 @@ export class Analyzers {
 
   /**
    * Runs work that calls {@link get}. If the work needs a language that is not loaded yet, loads it and runs the work
-   * again, so work must not have changed anything before its calls of `get`.
+   * again, so the work must not have side effects before it calls `get`.
    */
   async run<T>(work: () => T | Promise<T>): Promise<T> {
     for (;;) {

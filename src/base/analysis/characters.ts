@@ -1,4 +1,7 @@
-/** Kinds of characters. A word is a run of `word` characters. A `joiner` can connect two words to a compound. */
+/**
+ * Kinds of characters. A word is a run of `word` characters. A `joiner` can connect two words into a compound. A run of
+ * `segmented` characters, which has no spaces between its words, is segmented with a dictionary.
+ */
 export const characterKinds = { separator: 0, word: 1, joiner: 2, segmented: 3 } as const
 
 const unknown = 255
@@ -21,7 +24,8 @@ function classify(codePoint: number): number {
   if (joiners.test(character)) return characterKinds.joiner
   if (invisible.test(character)) return characterKinds.word
   if (!wordCharacter.test(character)) return characterKinds.separator
-  // Digits, and combining marks that several scripts share, do not make a word segmented. Japanese voicing marks do.
+  // Digits, and combining marks that several scripts share, belong to words of any script. Japanese voicing marks belong
+  // to segmented text only.
   if (/^[\p{sc=Inherited}\p{Nd}]$/u.test(character) && !/[\u3099\u309a]/.test(character))
     return characterKinds.word
   return segmentedScript.test(character) ? characterKinds.segmented : characterKinds.word

@@ -2,8 +2,8 @@ import { isAscii, normalizeText } from './fold.ts'
 import type { TokenSequence } from './token.ts'
 import { termUnitsMax, type WordAnalyzer } from './word-analyzer.ts'
 
-/** Joiners from the loosest to the closest: `path/file.name-part`. */
-const levels = [/[/\\:@]+/, /\.+/, /[_\-\u2010\u2011]+/]
+/** Joiners in the order in which compounds are split at them: `path/file.name-part` at `/`, then at `.`, then at `-`. */
+const joinerLevels = [/[/\\:@]+/, /\.+/, /[_\-\u2010\u2011]+/]
 const anyJoiner = /[/\\:@._\-\u2010\u2011]+/gu
 const version = /^[vV]?(\d+(?:\.\d+)+)(?=$|[-_])/
 const mixedCase = /\p{Ll}\p{Lu}|\p{Lu}\p{Lu}\p{Ll}/u
@@ -28,7 +28,7 @@ interface MutableToken {
 /**
  * Splits compounds, such as identifiers, paths, versions and words with hyphens, into terms: each word, and each
  * group of words without its joiners. `src/userName.ts` is `src`, `user`, `name`, `ts`, `username`,
- * `usernamets` and `srcusernamets`. Joiners between digits become a point: `2024-01-15` is `2024.01.15`.
+ * `usernamets` and `srcusernamets`. Joiners between digits become a dot: `2024-01-15` is `2024.01.15`.
  */
 export class CompoundAnalyzer {
   readonly #words: WordAnalyzer
@@ -37,7 +37,7 @@ export class CompoundAnalyzer {
     this.#words = words
   }
 
-  /** Analyzes a run of words with single joiners between them. */
+  /** Analyzes a compound: words with a joiner, `::` or `__` between them. */
   analyze(compound: string): TokenSequence {
     const tokens: MutableToken[] = []
     if (plainWord.test(compound))
@@ -57,8 +57,9 @@ export class CompoundAnalyzer {
 
   /** Adds the tokens of a part that starts at position `at`. Returns the number of positions that it takes. */
   #split(tokens: MutableToken[], part: string, level: number, at: number): number {
-    if (level > levels.length) return this.#addWord(tokens, part, at, 1)
-    const pieces = level === levels.length ? splitCase(part) : part.split(levels[level]!).filter(Boolean)
+    if (level > joinerLevels.length) return this.#addWord(tokens, part, at, 1)
+    const pieces =
+      level === joinerLevels.length ? splitCase(part) : part.split(joinerLevels[level]!).filter(Boolean)
     let positions = 0
     for (const piece of pieces) positions += this.#split(tokens, piece, level + 1, at + positions)
     if (positions > 1 && pieces.length > 1) {
@@ -93,6 +94,7 @@ function normalizeCompound(compound: string): string {
   return isAscii(compound) ? compound : normalizeText(compound).replace(notInCompounds, '')
 }
 
+/** Adds the tokens of a part that starts with a version: `v1.2-beta` has the tokens `1.2` and `v1.2`. */
 function addVersion(tokens: MutableToken[], part: string, at: number): void {
   const found = version.exec(part)
   if (!found) return

@@ -22,7 +22,10 @@ const unaccented: Readonly<Record<string, string>> = {
   ـ: '',
 }
 const special = new RegExp(`[${Object.keys(unaccented).join('')}]`, 'gu')
-/** Text other than Thai and Lao. The compatibility form splits some of their vowels, and dictionaries lack the result. */
+/**
+ * Text other than Thai and Lao. In these scripts, the compatibility form splits some vowels, and the dictionary does not
+ * contain words with split vowels.
+ */
 const notThaiOrLao = /[^\u0e00-\u0eff]+/gu
 
 /** Returns true if a text has ASCII characters only. */
@@ -53,8 +56,8 @@ export function lowercase(word: string, language: string): string {
 }
 
 /**
- * Returns a lowercase word without accents: `é` is `e`, `ł` is `l`, `ß` is `ss`, `ё` is `е`. Keeps marks that make
- * another letter, as in Cyrillic `й` and in the scripts of India.
+ * Returns a lowercase word without accents: `é` is `e`, `ł` is `l`, `ß` is `ss`, `ё` is `е`. Keeps marks that
+ * distinguish letters, as in Cyrillic `й` and in the scripts of India.
  */
 export function foldAccents(word: string): string {
   if (isAscii(word)) return word

@@ -197,7 +197,7 @@ const unstemmedScripts: Readonly<Record<string, StemmedScript>> = {
   ur: 'Arabic',
 }
 
-/** Languages that use none of the stemmed scripts. Latin words in their texts are English. */
+/** Languages that use none of the stemmed scripts. Latin words in their texts are analyzed as English. */
 const languagesOfOtherScripts = /^(?:ja|zh|yue|ko|th|km|lo|my|he|yi|bn|gu|kn|ml|pa|te|si|ka|am|dz|bo)$/
 
 const defaults: Readonly<Record<StemmedScript, string>> = {
@@ -238,8 +238,8 @@ export async function loadLanguage(tag: string): Promise<LoadedLanguage> {
   const code = tag === 'auto' ? tag : new Intl.Locale(tag).language
   const own = languages[code] ?? { scripts: scriptsWithoutStemmer(code) }
   const chosen = new Map<Language, StemmedScript[]>()
-  for (const [script, code] of Object.entries(defaults) as [StemmedScript, string][]) {
-    const language = own.scripts.includes(script) ? own : languages[code]!
+  for (const [script, defaultCode] of Object.entries(defaults) as [StemmedScript, string][]) {
+    const language = own.scripts.includes(script) ? own : languages[defaultCode]!
     chosen.set(language, [...(chosen.get(language) ?? []), script])
   }
   const stems = new Map<StemmedScript, Stem>()

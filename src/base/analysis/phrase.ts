@@ -1,6 +1,6 @@
 import type { Token, Tokenizer, TokenSequence } from './token.ts'
 
-/** Maximum number of words, or of characters in scripts without spaces, of a phrase. Further ones are ignored. */
+/** Maximum length of a phrase: in words, or in characters for scripts without spaces. The rest is ignored. */
 const phrasePositionsMax = 64
 
 /** A quoted phrase. */
@@ -35,7 +35,7 @@ export function compilePhrase(tokenizer: Tokenizer, text: string): Phrase | unde
   return { required, matches: candidate => matchesPhrase(tokenizer, candidate, byPosition, end) }
 }
 
-/** Removes the name from a name with a number, such as `document` from `document7`: `document8` does not match it. */
+/** Removes parts of words, such as the token `document` of `document7`. With it, the phrase would match `document8`. */
 function withoutNameParts(sequence: TokenSequence): TokenSequence {
   if (sequence.characters) return sequence
   return { ...sequence, tokens: sequence.tokens.filter(({ surface }) => surface !== undefined) }
@@ -49,8 +49,8 @@ function comparedTokens({ tokens, characters }: TokenSequence): readonly Token[]
 function requiredTerms({ tokens, positions, characters }: TokenSequence, positionsMax: number): string[][] {
   if (characters) {
     const parts = tokens.filter(({ at, surface }) => at >= 0 && at < positionsMax && surface === undefined)
-    const pairs = parts.filter(({ at, span }) => span === 2 && at + 1 < positionsMax)
-    return (pairs.length > 0 ? pairs : parts.filter(({ span }) => span === 1)).map(({ term }) => [term])
+    const bigrams = parts.filter(({ at, span }) => span === 2 && at + 1 < positionsMax)
+    return (bigrams.length > 0 ? bigrams : parts.filter(({ span }) => span === 1)).map(({ term }) => [term])
   }
   return Array.from({ length: Math.min(positions, positionsMax) }, (_, position) =>
     tokens.filter(({ at, span }) => at <= position && position < at + span).map(({ term }) => term),
@@ -58,7 +58,7 @@ function requiredTerms({ tokens, positions, characters }: TokenSequence, positio
 }
 
 function matchesPhrase(tokenizer: Tokenizer, text: string, byPosition: Token[][], end: number): boolean {
-  /** Positions in the phrase up to which it matches the text before a position in the text. */
+  /** By position in the text: how many positions of the phrase match the text that ends there. Several can be possible. */
   const reached = new Map<number, Set<number>>()
   let base = 0
   let isFound = false

@@ -32,13 +32,13 @@ export interface QueryTerm {
   readonly word?: string
 }
 
-/** A word that is being typed. A text matches if one of its words begins with one of `starts`. */
+/** A word that is being typed. A text matches if one of its words starts with one of `prefixes`. */
 export interface TypedWord {
-  /** Beginnings of words, without accents. */
-  readonly starts: readonly string[]
+  /** Prefixes of words, without accents. */
+  readonly prefixes: readonly string[]
   /**
-   * Terms that are shorter than what was typed, and that the complete word can have as its stem: `run` for `runni`. Check a
-   * text with such a term with `matches`.
+   * Possible stems of the complete word that are not longer than the typed part: `run` for `runni`. Call `matches` to check
+   * a text that contains one of them.
    */
   readonly shorterTerms: readonly string[]
   matches(text: string): boolean
@@ -72,10 +72,10 @@ export function parseTextQuery(tokenizer: Tokenizer, text: string, { isTyping }:
   return { terms: [...terms.values()], phrases, ...(last && { typedWord: last.typedWord }) }
 }
 
-/** Removes the terms of single characters if there are pairs of characters, which cover them. */
+/** Removes the terms of single characters if there are bigrams, which cover them. */
 function withoutCoveredCharacters(tokens: readonly Token[]): readonly Token[] {
-  const hasPair = tokens.some(({ span, surface }) => span > 1 && surface === undefined)
-  return hasPair ? tokens.filter(({ span, surface }) => span > 1 || surface !== undefined) : tokens
+  const hasBigram = tokens.some(({ span, surface }) => span > 1 && surface === undefined)
+  return hasBigram ? tokens.filter(({ span, surface }) => span > 1 || surface !== undefined) : tokens
 }
 
 /** Returns true if a query has words in quotation marks. */
@@ -118,22 +118,24 @@ function lastWord(tokenizer: Tokenizer, text: string) {
   const isTyped = ({ at, span }: Token) => at + span === positions
   const surfaces = tokens.filter(isTyped).flatMap(({ surface }) => surface || [])
   if (surfaces.length === 0) return undefined
-  const starts = [...new Set(surfaces)]
+  const prefixes = [...new Set(surfaces)]
   const shorter = new Set(tokens.filter(isTyped).map(({ term }) => term))
-  for (const start of starts)
+  for (const prefix of prefixes)
     for (
-      let length = start.length - 1;
-      length >= stemUnitsMin && start.length - length <= suffixUnitsMax;
+      let length = prefix.length - 1;
+      length >= stemUnitsMin && prefix.length - length <= suffixUnitsMax;
       length--
     )
-      shorter.add(start.slice(0, length))
+      shorter.add(prefix.slice(0, length))
   const typedWord: TypedWord = {
-    starts,
+    prefixes,
     shorterTerms: [...shorter],
     matches(candidate) {
       let isFound = false
       tokenizer.scan(candidate, sequence => {
-        isFound ||= sequence.tokens.some(({ surface }) => starts.some(start => surface?.startsWith(start)))
+        isFound ||= sequence.tokens.some(({ surface }) =>
+          prefixes.some(prefix => surface?.startsWith(prefix)),
+        )
       })
       return isFound
     },

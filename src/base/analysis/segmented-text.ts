@@ -4,7 +4,7 @@ import type { LoadedLanguage } from './languages.ts'
 import type { Token, TokenSequence } from './token.ts'
 import { termUnitsMax } from './word-analyzer.ts'
 
-/** Prefix of the terms for characters and pairs of characters. No word starts with it. */
+/** Prefix of the terms for single characters and bigrams. No word starts with it. */
 export const characterTermPrefix = '~'
 
 const character = /\P{M}\p{M}*|\p{M}+/gu
@@ -13,8 +13,8 @@ const han = /^\p{sc=Han}/u
 const finalLongVowel = /^(\p{sc=Katakana}[\p{sc=Katakana}ー]{2,})ー$/u
 
 /**
- * Splits text in scripts without spaces into the words of a dictionary, and into pairs of characters. The pairs find a word
- * even if the dictionary splits the text and the query differently. A single Chinese character is also a term.
+ * Splits text in scripts without spaces into the words of a dictionary, and into bigrams of characters. The bigrams find a
+ * word even if the dictionary splits the text and the query differently. A single Chinese character is also a term.
  */
 export class SegmentedTextAnalyzer {
   readonly #stopwords: ReadonlySet<string>

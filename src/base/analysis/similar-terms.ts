@@ -1,16 +1,18 @@
 import { compareCodePoints } from '../compare-code-points.ts'
 import type { Tokenizer } from './token.ts'
 
-/** Shortest words for which 1 and 2 changes are accepted. */
-const oneChangeMin = 4
-const twoChangesMin = 8
-/** Shortest terms that are accepted. A change of a short stem results in an unrelated word. */
+/** Minimum number of letters of a word for which terms at a distance of 1 and of 2 edits are accepted. */
+const oneEditLettersMin = 4
+const twoEditsLettersMin = 8
+/** Minimum number of letters of a similar term. An edit of a short stem results in an unrelated word. */
 const termLettersMin = 3
 /** Maximum number of terms that are compared with a word, and of pages of terms that are read for it. */
 const comparedMax = 20_000
 const pagesMax = 1_000
 const pageSize = 64
-/** Number of letters at the end of a word in which any change is tried before stemming. */
+/** Maximum number of different first letters that are tried. */
+const initialsMax = 400
+/** Number of letters at the end of a word. Each possible edit of them is tried before the word is stemmed. */
 const suffixLetters = 5
 
 const alphabets: readonly (readonly [RegExp, string])[] = [
@@ -34,20 +36,20 @@ export interface TermList {
 
 /** A term that is similar to a word. */
 export interface SimilarTerm extends TermFrequency {
-  /** Number of letters inserted, left out, replaced, or swapped with their neighbor. */
+  /** Number of edits: letters inserted, deleted, replaced, or swapped with their neighbor. */
   readonly distance: number
 }
 
 /**
- * Returns terms for a word without matches, best first: by distance, then by count, then in order. Accepts 1
- * change in words of 4 to 7 letters, and 2 in longer ones; words with a different first letter only with 1
- * change, and if there are no others. Words with digits have no similar terms. Accepts no stop words, and no terms of
- * fewer than 3 letters. Compares at most 20,000 terms.
+ * Returns terms for a word without matches, best first: by distance, then by count, then in order of code points. Accepts
+ * a distance of 1 edit from words of 4 to 7 letters, and of 2 edits from longer words. Looks for terms with another first
+ * letter only if it finds no others, and only at a distance of 1. Words with digits have no similar terms. Accepts no stop
+ * words, and no terms of fewer than 3 letters. Compares at most 20,000 terms.
  */
 export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList, limit = 5): SimilarTerm[] {
   const letters = [...word]
-  if (letters.length < oneChangeMin || !/^[\p{L}\p{M}]+$/u.test(word)) return []
-  const changesMax = letters.length >= twoChangesMin ? 2 : 1
+  if (letters.length < oneEditLettersMin || !isWord(word)) return []
+  const editsMax = letters.length >= twoEditsLettersMin ? 2 : 1
   const found = new Map<string, SimilarTerm>()
   const add = (term: string, distance: number) => {
     if ([...term].length < termLettersMin || isStopword(tokenizer, term)) return
@@ -55,20 +57,23 @@ export function similarTerms(tokenizer: Tokenizer, word: string, list: TermList,
     const count = known?.count ?? list.count(term)
     if (count > 0 && (!known || known.distance > distance)) found.set(term, { term, count, distance })
   }
-  for (const term of findTerms(list, changedEndings(tokenizer, word))) add(term, 1)
+  for (const term of findTerms(list, editedEndings(tokenizer, word))) add(term, 1)
   const budget = { compared: comparedMax, pages: pagesMax }
   for (const term of tokenizer.wordTerms(word)) {
     const [initial] = term
     if (initial === undefined) continue
     const after = successor(initial)
-    collect(list, term, changesMax, initial, after, budget, add)
+    scanTerms(list, term, editsMax, initial, after, budget, add)
     if (found.size > 0) continue
-    collect(list, term, 1, '', initial, budget, add)
-    if (after !== undefined) collect(list, term, 1, after, undefined, budget, add)
+    for (const edited of findTerms(list, editedInitials(list, term))) if (isWord(edited)) add(edited, 1)
   }
   return [...found.values()]
     .sort((a, b) => a.distance - b.distance || b.count - a.count || compareCodePoints(a.term, b.term))
     .slice(0, limit)
+}
+
+function isWord(text: string): boolean {
+  return /^[\p{L}\p{M}]+$/u.test(text)
 }
 
 function isStopword(tokenizer: Tokenizer, term: string): boolean {
@@ -109,15 +114,15 @@ function successor(prefix: string): string | undefined {
 }
 
 /**
- * Returns the terms of words with a different ending. A wrong letter in an ending changes the stem: `runing` has the stem
- * `rune`, so a comparison of stems does not find `run`.
+ * Returns the terms of all words that are one edit of the ending away from a word. A wrong letter in an ending changes the
+ * stem: `runing` has the stem `rune`, so a comparison of stems does not find `run`.
  */
-function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
+function editedEndings(tokenizer: Tokenizer, word: string): Set<string> {
   const letters = [...word]
   const alphabet = alphabets.find(([pattern]) => pattern.test(word))?.[1] ?? ''
   const terms = new Set<string>()
-  const add = (changed: string[]) => {
-    for (const term of tokenizer.wordTerms(changed.join(''))) terms.add(term)
+  const add = (edited: string[]) => {
+    for (const term of tokenizer.wordTerms(edited.join(''))) terms.add(term)
   }
   for (let at = Math.max(0, letters.length - suffixLetters); at <= letters.length; at++) {
     if (at < letters.length) add(letters.toSpliced(at, 1))
@@ -128,6 +133,26 @@ function changedEndings(tokenizer: Tokenizer, word: string): Set<string> {
     }
   }
   return terms
+}
+
+/** Returns the strings that start with another letter than a term, one of the list, and are one edit away from the term. */
+function editedInitials(list: TermList, term: string): Set<string> {
+  const [initial = '', second = '', ...others] = term
+  const rest = `${second}${others.join('')}`
+  const edited = new Set([rest, `${second}${initial}${others.join('')}`])
+  for (const letter of initialLetters(list)) edited.add(`${letter}${term}`).add(`${letter}${rest}`)
+  return new Set([...edited].filter(text => text !== '' && !text.startsWith(initial)))
+}
+
+/** Yields the first letters of the terms of a list, in order. */
+function* initialLetters(list: TermList): Generator<string, void, undefined> {
+  let first: string | undefined = ''
+  for (let letters = 0; first !== undefined && letters < initialsMax; letters++) {
+    const [initial] = list.from(first, 1)[0] ?? ''
+    if (initial === undefined) return
+    yield initial
+    first = successor(initial)
+  }
 }
 
 /** Yields the given terms that a list contains. Terms with a common prefix are often on one page. */
@@ -145,13 +170,13 @@ function* findTerms(list: TermList, terms: Iterable<string>): Generator<string, 
 }
 
 /**
- * Reports the terms of a range that are at most `changesMax` changes away (optimal string alignment). If no term with a
- * prefix can be near enough, continues with the first term after that prefix.
+ * Reports the terms of a range that are at most `editsMax` edits away (optimal string alignment distance). If no term with
+ * a prefix can be near enough, continues with the first term after that prefix.
  */
-function collect(
+function scanTerms(
   list: TermList,
   word: string,
-  changesMax: number,
+  editsMax: number,
   start: string,
   end: string | undefined,
   budget: { compared: number; pages: number },
@@ -175,11 +200,11 @@ function collect(
       while (same < prefix.length && same < letters.length && prefix[same] === letters[same]) same++
       let length = same
       for (; length < letters.length; length++) {
-        if (!extendRow(rows, letters, length, target, changesMax)) break
+        if (!extendRow(rows, letters, length, target, editsMax)) break
       }
       prefix = letters.slice(0, length)
       if (length < letters.length) farPrefix = letters.slice(0, length + 1).join('')
-      else if (rows[length]![target.length]! <= changesMax && /^[\p{L}\p{M}]+$/u.test(term))
+      else if (rows[length]![target.length]! <= editsMax && isWord(term))
         report(term, rows[length]![target.length]!)
     }
     const last = page.at(-1)
@@ -188,13 +213,16 @@ function collect(
   }
 }
 
-/** Computes the row of a letter of a term. Returns true if the term, or a longer one, can be within the distance. */
+/**
+ * Computes the row of the distance matrix for a letter of a term. Returns true if a term that starts with the letters up to
+ * this one can be at most `editsMax` edits away.
+ */
 function extendRow(
   rows: Int32Array[],
   letters: readonly string[],
   at: number,
   target: readonly string[],
-  changesMax: number,
+  editsMax: number,
 ): boolean {
   const row = rows[at + 1] ?? new Int32Array(target.length + 1)
   rows[at + 1] = row
@@ -212,6 +240,6 @@ function extendRow(
     row[i] = best
     least = Math.min(least, best)
   }
-  // A swap with the next letter costs 1 more than the row before.
-  return Math.min(least, Math.min(...before) + 1) <= changesMax
+  // A swap of this letter with the next one would continue from the previous row, at a cost of 1.
+  return Math.min(least, Math.min(...before) + 1) <= editsMax
 }

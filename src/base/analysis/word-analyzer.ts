@@ -11,7 +11,7 @@ const scripts: readonly (readonly [StemmedScript, RegExp])[] = (
 
 /** The terms of a word. */
 export interface AnalyzedWord {
-  /** Lowercase and without accents, but not stemmed. Empty if the word has no letters. */
+  /** Lowercase and without accents, but not stemmed. Empty if the word has only invisible characters. */
   readonly surface: string
   /**
    * Stems without accents. A word with accents can have two: one of the word itself, and one of the word typed without

@@ -20,7 +20,7 @@ export const principalFlags = {
   label: Flags.string({ summary: 'display name' }),
   role: Flags.option({
     options: roles,
-    summary: 'role in this workspace; overrides the role in the access token',
+    summary: 'role in this workspace; if roles are mapped, overrides the role in the access token',
   })(),
   attribute: Flags.string({
     multiple: true,

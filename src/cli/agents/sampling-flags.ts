@@ -22,10 +22,10 @@ export const samplingFlags = {
     1,
   )({
     summary:
-      'nucleus sampling: cumulative probability of the tokens to sample from, 0 to 1 [provider default]',
+      'nucleus sampling: total probability of the tokens to choose from, above 0 and up to 1 [provider default]',
   }),
   'reasoning-effort': Flags.string({
-    summary: 'how much a reasoning model thinks: low, medium or high [provider default]',
+    summary: 'how much a reasoning model thinks: low, medium, high, … [provider default]',
     helpValue: 'LEVEL',
   }),
   stop: Flags.string({

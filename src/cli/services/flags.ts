@@ -4,11 +4,12 @@ import { samplingFlags } from '../agents/sampling-flags.ts'
 import { UsageError } from '../errors.ts'
 import { type ServiceType, serviceTypes } from './service-types.ts'
 
-export const typeFlag = Flags.option({
-  char: 't',
-  options: serviceTypes,
-  summary: 'type of service',
-})()
+const typeOption = (summary: string) => Flags.option({ char: 't', options: serviceTypes, summary })()
+
+export const typeFlag = typeOption('type of service')
+
+/** `--type` flag of commands that find a service by name or ID. */
+export const lookupTypeFlag = typeOption('type of the service, if several have this name')
 
 /** Fields that have a flag, and the service types that have the field. Other fields are set with `--set`. */
 const fieldOfFlag: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {

@@ -55,7 +55,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'policy.preview':
     'Compiles a policy for a principal without applying it. Returns 200 even if the policy is not valid. The result is in `ok`.',
   'policy.audit':
-    'Returns policy decisions about documents, newest first. In this version, none are recorded, so the list is empty.',
+    'Returns up to 500 policy decisions about documents, newest first. For more, use `GET /api/v1/workspaces/{workspaceId}/audit/decisions`, which returns pages.',
   'chunkers.list': 'Returns the built-in chunkers. Use their `engine` and `strategy` in a chunking service.',
   'chunkingServices.list': 'Returns the chunking services of a workspace, oldest first.',
   'chunkingServices.create':

@@ -8,7 +8,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 
-/** Maximum number of documents with the same file name that are read. */
+/** Maximum number of documents of a domain with the same file name that are read. */
 const sameNameMax = 1_000
 
 /** A text that has passed the checks of {@link acceptText}, but has not been chunked yet. */
@@ -18,7 +18,7 @@ export interface AcceptedIngest {
   readonly documentId: string
   readonly contentHash: string
   readonly ingestKey: string
-  /** Null without a file name, or if a document that the caller cannot see has the key. */
+  /** Null without a file name. */
   readonly nameKey: string | null
   /** Access of the caller when the text was accepted. */
   readonly access: RowAccess
@@ -66,15 +66,15 @@ export async function acceptText(
     throw documentIdTaken(documentId)
   const hasSameName = sameName.some(({ row }) => row.documentId === documentId)
   const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
-  const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain })
-  const isNameHidden = allWithName.some(({ row }) => row.nameKey === nameKey && !isVisible(row))
+  const hidden = allWithName.filter(({ row }) => !isVisible(row))
+  const nameKey = nameKeyOf(context, { name: body.sourceFilename, domain }, hidden)
   return {
     context,
     body,
     documentId,
     contentHash,
     ingestKey,
-    nameKey: isNameHidden ? null : nameKey,
+    nameKey,
     access,
     replaced,
   }
@@ -97,31 +97,70 @@ interface DomainName {
   readonly domain: IngestDomain
 }
 
-/** Returns the unique key of a file name in a knowledge base; null without a file name. */
-export function nameKeyOf(context: BaseContext, { name, domain }: DomainName): string | null {
-  return name ? `${keyPrefix(context, domain)}:${name}` : null
+/**
+ * Returns the unique key of a file name in a knowledge base; null without a file name. Skips the keys of hidden documents:
+ * ingests of the name must affect each other as if these did not exist.
+ *
+ * @param hidden  the documents of the domain with the file name that the caller cannot see
+ */
+export function nameKeyOf(
+  context: BaseContext,
+  { name, domain }: DomainName,
+  hidden: readonly Stored<DocumentRow>[],
+): string | null {
+  if (!name) return null
+  const taken = new Set(hidden.map(({ row }) => row.nameKey))
+  const prefix = keyPrefix(context, domain)
+  for (let skipped = 0; ; skipped++) {
+    const nameKey = skipped === 0 ? `${prefix}:${name}` : `${prefix}#${skipped}:${name}`
+    if (!taken.has(nameKey)) return nameKey
+  }
 }
 
-/** Returns the documents of a domain with a file name, oldest first. */
+/**
+ * Returns the documents of a domain with a file name, oldest first. Reads past any number of documents of other domains: they
+ * must not affect the result.
+ */
 export async function documentsWithName(
   rows: RowStore,
   { base: { workspaceId, knowledgeBaseId } }: BaseContext,
   { name, domain }: DomainName,
 ): Promise<Stored<DocumentRow>[]> {
   if (!name) return []
-  const prefix = [workspaceId, knowledgeBaseId, name]
-  const stored = await rows.list(tables.documents, { index: 'byFilename', prefix, limit: sameNameMax })
-  return domain === undefined ? stored : stored.filter(({ row }) => row.ownerPrincipalId === domain)
+  const list = { index: 'byFilename', prefix: [workspaceId, knowledgeBaseId, name], limit: sameNameMax }
+  const found: Stored<DocumentRow>[] = []
+  let after: number[] | undefined
+  for (;;) {
+    const page = await rows.list(tables.documents, { ...list, ...(after && { after }) })
+    const inDomain = domain === undefined ? page : page.filter(({ row }) => row.ownerPrincipalId === domain)
+    found.push(...inDomain.slice(0, sameNameMax - found.length))
+    if (page.length < sameNameMax || found.length === sameNameMax) return found
+    after = [page.at(-1)!.ordinal]
+  }
 }
 
 /** Returns a document without its internal fields. */
 function toDocument(row: DocumentRow): Document {
-  const { ingestKey: _, nameKey: __, jobId: ___, isVisibilityDecided: ____, ...document } = row
+  const {
+    ingestKey: _,
+    nameKey: __,
+    jobId: ___,
+    isVisibilityDecided: ____,
+    createdAt: _____,
+    ...document
+  } = row
   return document
 }
 
 export function documentIdTaken(documentId: string): WbError {
   return new WbError('conflict', `document with id '${documentId}' already exists`)
+}
+
+export function chunkIdTaken(documentId: string): WbError {
+  return new WbError(
+    'conflict',
+    `a record has the ID of a chunk of document '${documentId}'; use another document ID`,
+  )
 }
 
 /**

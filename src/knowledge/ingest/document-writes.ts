@@ -1,4 +1,5 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
+import { fullVisibility } from '../../access/row-access.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
@@ -61,14 +62,22 @@ export function documentDeletionWrites(
   }
 }
 
-/** Returns the write that stores the chunks of a document. The write fails if their vector space is outdated. */
-export function chunkUpsert(
+/**
+ * Returns the changes that store the chunks of a new document. The first fails with `stale` if a record has the ID of a
+ * chunk, and the second if the vector space of the chunks is outdated.
+ */
+export function chunkInsertion(
   { key }: BaseContext,
   document: Document,
   prepared: EmbeddedChunks,
-): ContentWrite {
+): ContentWrite[] {
   const { generation } = prepared
-  return { op: 'upsert', ...key, generation, records: toContentRecords(document, prepared) }
+  const records = toContentRecords(document, prepared)
+  const absent = records.map(({ id }) => ({ id, documentId: null, exists: false, isVisible: true }))
+  return [
+    { op: 'requireOwners', ...key, owners: absent, visibility: fullVisibility() },
+    { op: 'upsert', ...key, generation, records },
+  ]
 }
 
 function toContentRecords(document: Document, prepared: EmbeddedChunks): ContentRecord[] {

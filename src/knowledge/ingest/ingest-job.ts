@@ -16,8 +16,8 @@ import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
-import { documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
-import { chunkUpsert, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
+import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
+import { chunkInsertion, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 
 /** Number of passages that are embedded between two progress reports, in a space that the runtime fits. */
@@ -45,6 +45,7 @@ export class IngestJob {
    *
    * @throws ClaimLost
    * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
+   * @throws conflict  a record has the ID of a chunk
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async perform(claim: JobClaim): Promise<void> {
@@ -184,7 +185,7 @@ export class IngestJob {
         ...deletion.rows,
         { op: 'replace' as const, table: tables.documents, row, ...revisionOf(before) },
       ]
-      const changes = [...deletion.changes, chunkUpsert(context, row, prepared)]
+      const changes = [...deletion.changes, ...chunkInsertion(context, row, prepared)]
       const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, rowWrites =>
         context.store.write(changes, rowWrites),
       )
@@ -192,6 +193,7 @@ export class IngestJob {
       if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
       if (outcome.at < rows.length) continue
       if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
+      if (outcome.at === rows.length + deletion.changes.length) throw chunkIdTaken(row.documentId)
       return undefined
     }
     throw concurrentChange()
@@ -213,11 +215,10 @@ export class IngestJob {
     const replaced = sameName
       .filter(other => other.ordinal < ordinal && isVisible(other.row))
       .filter(other => body.overwriteOnNameConflict || other.row.status === 'failed')
-    const nameKey = nameKeyOf(context, named)
+    const hidden = sameName.filter(other => other.ordinal !== ordinal && !isVisible(other.row))
+    const nameKey = nameKeyOf(context, named, hidden)
     const isRenamed = row.sourceFilename !== body.sourceFilename
-    const isNameTaken = sameName.some(
-      other => other.row.nameKey === nameKey && (other.ordinal > ordinal || !isVisible(other.row)),
-    )
+    const isNameTaken = sameName.some(other => other.row.nameKey === nameKey && other.ordinal > ordinal)
     return isRenamed
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }

@@ -72,6 +72,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     },
     spaces: {
       lease: (key, owner, durationMs) => store.lease(key, owner, durationMs),
+      renew: (key, owner, durationMs) => store.renew(key, owner, durationMs),
       release: (key, owner) => store.release(key, owner),
       stage: (key, lease, vectors) => store.stage(key, lease, vectors),
       unstaged: async (key, generation, limit) => store.unstaged(key, generation, limit),
@@ -119,6 +120,14 @@ class MemoryContent {
         lease: { owner, until: now + durationMs },
       }
     })
+  }
+
+  renew(key: SpaceKey, owner: string, durationMs: number): Promise<boolean> {
+    return this.#changeSpace(key, space =>
+      space.lease?.owner === owner
+        ? { ...space, lease: { owner, until: systemClock.now() + durationMs } }
+        : undefined,
+    )
   }
 
   async release(key: SpaceKey, owner: string): Promise<void> {
@@ -227,9 +236,9 @@ class MemoryContent {
         if (entry) return 'exists'
         const { workspaceId, name, lexical, fitted } = change
         const id = ++this.#lastCollection
-        const counts = { version: 0, records: 0, fittedRecords: 0 }
+        const state = { version: 0, records: 0, fittedRecords: 0, isModelOutdated: false }
         return {
-          collection: { id, workspaceId, name, lexical, fitted, ...counts },
+          collection: { id, workspaceId, name, lexical, fitted, ...state },
           records: new Map(),
           spaces: new Map([[defaultSpace, emptySpace(change)]]),
           changedAt: null,

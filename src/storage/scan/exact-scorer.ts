@@ -1,6 +1,6 @@
 import { limits } from '../../contract/limits.ts'
 import type { Metric } from '../content.ts'
-import { openScan, PAGE_BYTES, type ScanKernels, type ScanModule } from './module.ts'
+import { createScanMemory, openKernels, PAGE_BYTES, type ScanKernels, type ScanModule } from './module.ts'
 
 /** Floats per iteration of the kernels' inner loop. Rows are padded with zeros to a multiple of it. */
 const LANES = 4
@@ -41,8 +41,8 @@ export class ExactScorer {
     this.#outOffset = padded * 8
     this.#rowsOffset = this.#outOffset + BATCH_ROWS * 8
     const size = this.#rowsOffset + (BATCH_ROWS + 1) * this.#strideBytes
-    const { memory, kernels } = openScan(module, Math.ceil(size / PAGE_BYTES))
-    this.#kernels = kernels
+    const memory = createScanMemory(module, Math.ceil(size / PAGE_BYTES))
+    this.#kernels = openKernels(module, memory)
     this.#floats = new Float32Array(memory.buffer)
     this.#query = new Float64Array(memory.buffer, 0, dimension)
     this.#results = new Float64Array(memory.buffer, this.#outOffset, BATCH_ROWS)

@@ -9,8 +9,8 @@ declare namespace WebAssembly {
     constructor(bytes: Uint8Array)
   }
   class Memory {
-    constructor(size: { initial: number; maximum: number })
-    readonly buffer: ArrayBuffer
+    constructor(size: { initial: number; maximum: number; shared: boolean })
+    readonly buffer: ArrayBuffer | SharedArrayBuffer
     grow(pages: number): number
   }
   class Instance {
@@ -20,7 +20,11 @@ declare namespace WebAssembly {
 }
 
 /** The compiled scan kernels. Contains no data, so all segments can share one module. */
-export type ScanModule = WebAssembly.Module
+export interface ScanModule {
+  readonly compiled: WebAssembly.Module
+  /** True if the memory of the kernels can be sent to other threads, which then share it. */
+  readonly isShared: boolean
+}
 
 /** Linear memory of one segment. */
 export type ScanMemory = WebAssembly.Memory
@@ -46,9 +50,11 @@ export interface ScanKernels {
   squaredDistance: Kernel
   /** Dot products of a query of 16-bit integers with rows of 8-bit integers. */
   quantizedDot: Kernel
+  /** Like `quantizedDot`, for rows in order. */
+  quantizedDotInOrder(query: number, rows: number, count: number, strideBytes: number, out: number): void
   /**
-   * Like `quantizedDot`, for rows in order and two queries, one after another. The results of the second query are
-   * `outBytes` bytes after those of the first.
+   * Like `quantizedDotInOrder`, for two queries, one after another. The results of the second query are `outBytes` bytes
+   * after those of the first.
    */
   quantizedDotPair(
     query: number,
@@ -74,13 +80,26 @@ export const MAX_PAGES = 65_536
  *
  * @throws Error  ENOENT if `dist/scan.wasm` was not built
  */
-export const loadScanModule = once(
-  (): ScanModule => new WebAssembly.Module(readFileSync(join(packageRoot(), 'dist', 'scan.wasm'))),
-)
+export const loadScanModule = once(() => load('scan.wasm', false))
 
-/** Creates an instance of the kernels with its own memory of `pages` pages, which can grow to `MAX_PAGES`. */
-export function openScan(module: ScanModule, pages: number): { memory: ScanMemory; kernels: ScanKernels } {
-  const memory = new WebAssembly.Memory({ initial: pages, maximum: MAX_PAGES })
-  const instance = new WebAssembly.Instance(module, { scan: { memory } })
-  return { memory, kernels: instance.exports as ScanKernels }
+/**
+ * Returns the scan kernels for memory that threads share. Use it for few, large memories: the garbage collector does not
+ * know their size.
+ *
+ * @throws Error  ENOENT if `dist/scan-shared.wasm` was not built
+ */
+export const loadSharedScanModule = once(() => load('scan-shared.wasm', true))
+
+function load(file: string, isShared: boolean): ScanModule {
+  return { compiled: new WebAssembly.Module(readFileSync(join(packageRoot(), 'dist', file))), isShared }
+}
+
+/** Creates a memory of `pages` pages for the kernels of a module. It can grow to `MAX_PAGES`. */
+export function createScanMemory({ isShared }: ScanModule, pages: number): ScanMemory {
+  return new WebAssembly.Memory({ initial: pages, maximum: MAX_PAGES, shared: isShared })
+}
+
+/** Creates an instance of the kernels that works on a memory. */
+export function openKernels({ compiled }: ScanModule, memory: ScanMemory): ScanKernels {
+  return new WebAssembly.Instance(compiled, { scan: { memory } }).exports as ScanKernels
 }

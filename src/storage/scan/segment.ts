@@ -6,8 +6,10 @@ import { CandidateSearch } from './candidate-search.ts'
 import { ExactRows } from './exact-rows.ts'
 import { ExactScorer, requireDimension, requireLength } from './exact-scorer.ts'
 import {
+  createScanMemory,
+  loadSharedScanModule,
   MAX_PAGES,
-  openScan,
+  openKernels,
   PAGE_BYTES,
   type ScanKernels,
   type ScanMemory,
@@ -25,6 +27,8 @@ import {
   type RowMargins,
   strideOf,
 } from './quantized-rows.ts'
+import type { SharedRows } from './scan-job.ts'
+import type { ScanWorkers } from './scan-workers.ts'
 
 /** Reads the exact vectors of records, in the order of the records. */
 export type ReadVectors = (records: readonly number[]) => Float32Array[]
@@ -60,7 +64,7 @@ const MAP_ENTRY_BYTES = 40
  * A slot is the position of a row. Slots are dense: when a row is removed, the last row moves into its slot.
  *
  * Layout of the linear memory: PASS_QUERIES queries as i16, one row as f32, BATCH_ROWS results for each of two queries,
- * BATCH_ROWS slot numbers, then the rows; see `scan.wat`.
+ * BATCH_ROWS slot numbers, the results of scan workers, then the rows; see `scan.wat`.
  */
 export class Segment {
   readonly #dimension: number
@@ -74,6 +78,8 @@ export class Segment {
   readonly #kernels: ScanKernels
   readonly #scorer: ExactScorer
   readonly #readVectors: ReadVectors
+  readonly #workers: ScanWorkers | undefined
+  readonly #sharedRows: SharedRows
   /** The exact rows that were read; undefined if they are not cached. */
   #exact: ExactRows | undefined
   #views: Views
@@ -93,9 +99,16 @@ export class Segment {
    * Creates an empty segment.
    *
    * @param readVectors  reads the exact vectors of records of the segment
+   * @param workers      threads that share the memory of the segment, and help with scans of many rows
    * @throws RangeError  the dimension is out of range
    */
-  constructor(module: ScanModule, dimension: number, metric: Metric, readVectors: ReadVectors) {
+  constructor(
+    module: ScanModule,
+    dimension: number,
+    metric: Metric,
+    readVectors: ReadVectors,
+    workers?: ScanWorkers,
+  ) {
     requireDimension(dimension)
     this.#dimension = dimension
     this.#metric = metric
@@ -105,11 +118,30 @@ export class Segment {
     this.#stagingOffset = PASS_QUERIES * this.#strideBytes * 2
     this.#outOffset = this.#stagingOffset + this.#strideBytes * 4
     this.#slotsOffset = this.#outOffset + 2 * BATCH_ROWS * 8
-    this.#rowsOffset = this.#slotsOffset + BATCH_ROWS * 4
-    const { memory, kernels } = openScan(module, this.#pagesFor(0))
+    const resultsOffset = this.#slotsOffset + BATCH_ROWS * 4
+    this.#rowsOffset = resultsOffset + (workers?.resultBytes ?? 0)
+    const rowsModule = workers ? loadSharedScanModule() : module
+    const memory = createScanMemory(rowsModule, this.#pagesFor(0))
     this.#memory = memory
-    this.#kernels = kernels
+    this.#kernels = openKernels(rowsModule, memory)
     this.#views = viewsOf(memory)
+    this.#workers = workers
+    this.#sharedRows = {
+      memory,
+      strideBytes: this.#strideBytes,
+      rowsOffset: this.#rowsOffset,
+      resultsOffset,
+    }
+  }
+
+  /** True if workers can help with scans. */
+  get isShared(): boolean {
+    return this.#workers !== undefined
+  }
+
+  /** Releases the memory, to which workers refer. */
+  close(): void {
+    this.#workers?.release(this.#sharedRows)
   }
 
   /** Number of rows. */
@@ -243,8 +275,12 @@ export class Segment {
     for (const { search, selection } of scanned)
       if (selection?.slots) this.#scanSlots(search, selection.slots)
       else ofAllRows.push({ search, mask: selection?.mask })
-    for (let from = 0; from < ofAllRows.length; from += PASS_QUERIES)
-      this.#scanAll(ofAllRows.slice(from, from + PASS_QUERIES))
+    // Several searches that wait at the same time keep the cores busy without workers.
+    if (ofAllRows.length === 1 && this.#workers?.areWorthwhile(this.#size * this.#strideBytes))
+      this.#scanWithWorkers(this.#workers, ofAllRows[0]!)
+    else
+      for (let from = 0; from < ofAllRows.length; from += PASS_QUERIES)
+        this.#scanAll(ofAllRows.slice(from, from + PASS_QUERIES))
     return searches.map(({ search, allowed }) =>
       search.isTrivial ? this.#lowestRecords(search.k, allowed) : this.#rank(search),
     )
@@ -287,7 +323,7 @@ export class Segment {
             this.#outOffset,
             BATCH_ROWS * 8,
           )
-        else this.#kernels.quantizedDot(query, rows, 0, count, this.#strideBytes, this.#outOffset)
+        else this.#kernels.quantizedDotInOrder(query, rows, count, this.#strideBytes, this.#outOffset)
         for (const [index, { search, mask }] of pair.entries())
           search.offer({
             results: this.#results(index),
@@ -299,6 +335,21 @@ export class Segment {
           })
       }
     }
+  }
+
+  #scanWithWorkers(workers: ScanWorkers, { search, mask }: FullScan): void {
+    this.#views.shorts.set(search.levels, 0)
+    const own = this.#results(0)
+    workers.scan({
+      rows: this.#sharedRows,
+      size: this.#size,
+      compute: (from, count) => {
+        this.#kernels.quantizedDotInOrder(0, this.#rowOffset(from), count, this.#strideBytes, this.#outOffset)
+        return own
+      },
+      offer: (results, from, count) =>
+        search.offer({ results, facts: this.#facts, count, from, mask, marginsMax: this.#marginsMax }),
+    })
   }
 
   /** Returns the results of the kernel for the first or second query. */

@@ -2,7 +2,7 @@ import type { CollectionBytes, CollectionKey, CollectionStats, LexicalIndexState
 import { type CollectionRow, findCollection, requireCollection } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { listPostingIndexes, type PostingIndexRow } from './postings/index-rows.ts'
-import { liveSegments, type PostingSegmentRow } from './postings/segment-rows.ts'
+import { listLiveSegments, type PostingSegmentRow } from './postings/segment-rows.ts'
 
 /** Bytes of a slot in `posting_slots`: record number and number of words. */
 const SLOT_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT
@@ -70,7 +70,7 @@ function readSums(connection: SqliteConnection, { id }: CollectionRow): StoredSu
 function readIndexes(connection: SqliteConnection, { id }: CollectionRow): IndexWithSegments[] {
   return listPostingIndexes(connection, id).map(index => ({
     index,
-    segments: liveSegments(connection, index.id),
+    segments: listLiveSegments(connection, index.id),
   }))
 }
 

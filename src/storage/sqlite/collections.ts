@@ -102,7 +102,8 @@ export function listCollections(connection: SqliteConnection, workspaceId: strin
 function toCollection({ workspaceId, name }: CollectionKey, row: CollectionRow): Collection {
   const { id, dimension, metric, generation, version, records, fittedRecords } = row
   const settings = { dimension, metric, lexical: row.lexical === 1, fitted: row.fitted === 1 }
-  return { id, workspaceId, name, ...settings, generation, version, records, fittedRecords }
+  const isModelOutdated = settings.fitted && generation > 0 && row.fittedThrough === 0
+  return { id, workspaceId, name, ...settings, generation, version, records, fittedRecords, isModelOutdated }
 }
 
 /** Returns the vector spaces of a collection. */

@@ -7,9 +7,9 @@ import { type CollectionRow, requireCollection } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { FullTextIndex } from './full-text-index.ts'
 import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
-import { activePostingIndex, type PostingIndexRow } from './postings/index-rows.ts'
+import { findActivePostingIndex, type PostingIndexRow } from './postings/index-rows.ts'
 import { PostingReader } from './postings/posting-reader.ts'
-import type { VisibleRows } from './postings/row-masks.ts'
+import type { VisibleRecords } from './postings/record-masks.ts'
 import { WordExpansion } from './word-expansion.ts'
 
 /** Maximum number of records, best first, whose texts are checked for the exact phrases of a query. */
@@ -51,19 +51,19 @@ export class LexicalIndex {
       if (!index) return this.#fullText.search(collection, query)
       const analyzer = this.#analyzers.get(index.language)
       const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
-      const rows = this.#rows(collection, query)
+      const visible = this.#visibleRecords(collection, query)
       // Ignores the filter, so that a word that occurs only in other records is not replaced by a similar one.
       const { visibility } = query
       const words = this.#expansion.expand(
         collection.id,
         parsed,
         analyzer,
-        this.#rows(collection, { visibility }),
+        this.#visibleRecords(collection, { visibility }),
       )
       const { limit } = query
-      if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, rows })
+      if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, visible })
       const required = parsed.phrases.flatMap(phrase => phrase.required)
-      const candidates = { words, limit: PHRASE_CANDIDATES_MAX, rows, required }
+      const candidates = { words, limit: PHRASE_CANDIDATES_MAX, visible, required }
       return this.#withPhrases(this.#postings.search(collection.id, candidates), parsed.phrases, limit)
     })
   }
@@ -101,7 +101,7 @@ export class LexicalIndex {
       const counted = this.#postings.occurrences(collection.id, {
         groups,
         among: query.among,
-        rows: this.#rows(collection, query),
+        visible: this.#visibleRecords(collection, query),
       })
       return {
         records: counted.records,
@@ -118,11 +118,11 @@ export class LexicalIndex {
       const collection = requireCollection(this.#connection, key)
       if (!collection.lexical)
         throw new WbError('hybrid_not_supported', 'the collection was created without lexical search')
-      return read(collection, activePostingIndex(this.#connection, collection.id))
+      return read(collection, findActivePostingIndex(this.#connection, collection.id))
     })
   }
 
-  #rows(collection: CollectionRow, constraints: SearchConstraints): VisibleRows {
+  #visibleRecords(collection: CollectionRow, constraints: SearchConstraints): VisibleRecords {
     const { visibility, filter } = constraints
     if (!visibility.filter && !filter) return {}
     const key = JSON.stringify([visibility.filter, filter])

@@ -15,6 +15,7 @@ import type {
   StoreFile,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
+import type { ScanWorkers } from '../scan/scan-workers.ts'
 import type { Visibility } from '../visibility.ts'
 import { AllowedRecords } from './allowed-records.ts'
 import { readCollectionBytes, readCollectionStats } from './collection-stats.ts'
@@ -89,6 +90,8 @@ export function createWriter(connection: SqliteConnection) {
     },
     lease: (input: SpaceInput & { owner: string; now: number; until: number }): Promise<boolean> =>
       queue.run({ run: () => spaces.lease(input.key, input.owner, input), shouldCommit: always }),
+    renew: (input: SpaceInput & { owner: string; until: number }): Promise<boolean> =>
+      queue.run({ run: () => spaces.renew(input.key, input.owner, input.until), shouldCommit: always }),
     release: (input: SpaceInput & { owner: string }): Promise<void> =>
       queue.run({ run: () => spaces.release(input.key, input.owner), shouldCommit: always }),
     async stage(
@@ -131,10 +134,14 @@ export function createWriter(connection: SqliteConnection) {
   }
 }
 
-/** Creates the read operations on content that can take a long time. */
-export function createReadOperations(connection: SqliteConnection) {
+/**
+ * Creates the read operations on content that can take a long time.
+ *
+ * @param workers  threads that help with vector searches of large collections
+ */
+export function createReadOperations(connection: SqliteConnection, workers?: ScanWorkers) {
   const allowedRecords = new AllowedRecords(connection)
-  const vectors = new VectorIndex(connection, allowedRecords)
+  const vectors = new VectorIndex(connection, allowedRecords, { workers })
   const batches = new SearchBatches(vectors)
   const analyzers = new Analyzers()
   const lexical = new LexicalIndex(connection, allowedRecords, analyzers)

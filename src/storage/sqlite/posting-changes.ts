@@ -5,7 +5,7 @@ import type { ContentWrite } from '../content.ts'
 import { findCollection } from './collections.ts'
 import type { CommitParticipant, DeferStep } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
-import { activePostingIndex, listPostingIndexes, type PostingIndexRow } from './postings/index-rows.ts'
+import { findActivePostingIndex, listPostingIndexes, type PostingIndexRow } from './postings/index-rows.ts'
 import { PostingWriter } from './postings/posting-writer.ts'
 import type { PostingRecord } from './postings/segment-builder.ts'
 
@@ -49,7 +49,7 @@ export class PostingChanges implements CommitParticipant {
         await this.#analyzers.load(languageCode(change.language))
       if (change.op !== 'upsert') continue
       const collection = findCollection(this.#connection, change)
-      const index = collection && activePostingIndex(this.#connection, collection.id)
+      const index = collection && findActivePostingIndex(this.#connection, collection.id)
       if (index) await this.#analyzers.load(index.language)
     }
   }
@@ -70,7 +70,7 @@ export class PostingChanges implements CommitParticipant {
    * filled.
    */
   add(collection: number, text: IndexedText, defer: DeferStep): void {
-    const index = activePostingIndex(this.#connection, collection)
+    const index = findActivePostingIndex(this.#connection, collection)
     if (!index) return
     const record = this.analyze(index.language, text)
     defer(() => this.#pendingOf(collection).added.push({ index, record }))

@@ -7,7 +7,7 @@ import type { CommitQueue } from './commit-queue.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError } from './faults.ts'
 import type { PostingBackfill } from './posting-backfill.ts'
-import { activePostingIndex } from './postings/index-rows.ts'
+import { findActivePostingIndex } from './postings/index-rows.ts'
 import type { CompactionRange } from './postings/merge-plan.ts'
 import { type CompactionStep, PostingMerger } from './postings/posting-merger.ts'
 import { hasQuantizationWork, type VectorQuantization } from './vector-quantization.ts'
@@ -91,7 +91,7 @@ export class StoreMaintenance {
   compact(key: CollectionKey, range: CompactionRange | undefined): Promise<CompactionStep> {
     const run = () => {
       const collection = requireCollection(this.#connection, key)
-      const index = activePostingIndex(this.#connection, collection.id)
+      const index = findActivePostingIndex(this.#connection, collection.id)
       if (!index) return { after: 0, through: 0, outcome: 'done' as const, writtenBytes: 0 }
       const left = range ?? { after: 0, through: index.lastRecord }
       return this.#merger.compact(index.id, left, this.#clock.now())

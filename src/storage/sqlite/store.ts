@@ -10,9 +10,13 @@ import { compactCollection } from './compact-collection.ts'
 import type { SqliteConnection } from './connection.ts'
 import { convertStoreError, withStoreErrors } from './faults.ts'
 import { createReadOperations, createWriter, type StoreHosts } from './operations.ts'
+import { RecordReader } from './record-reader.ts'
 import { SqliteRows } from './rows.ts'
 import { SpaceReads } from './vector-spaces.ts'
 import type { WorkerData } from './worker.ts'
+
+/** Maximum number of records to read on the calling thread. Messages to another thread take longer than reading them. */
+const INLINE_RECORDS_MAX = 20
 
 /** Creates hosts that run all operations on the calling thread, with the given connection. */
 export function createInlineHosts(connection: SqliteConnection): StoreHosts {
@@ -112,6 +116,7 @@ export function createContentStore(
   clock: Clock,
 ): ContentStore {
   const { reads, writes } = hosts
+  const inlineReads = new RecordReader(connection)
   const spaces = createSpaces(connection, hosts, calls, clock)
   return {
     name: 'embedded',
@@ -127,7 +132,10 @@ export function createContentStore(
     compact: (key, options) => calls.run(() => compactCollection(hosts, key, options)),
     write: (changes, rows) => calls.run(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => calls.run(() => reads.run('nearest', { key, query })),
-    read: (key, records, options) => calls.run(() => reads.run('read', { key, records, options })),
+    read: async (key, records, options) =>
+      records.length <= INLINE_RECORDS_MAX
+        ? calls.runSync(() => inlineReads.read(key, records, options))
+        : calls.run(() => reads.run('read', { key, records, options })),
     owners: (key, ids, visibility) => calls.run(() => reads.run('owners', { key, ids, visibility })),
     lexical: {
       search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),
@@ -157,6 +165,8 @@ function createSpaces(
     unfitted: () => calls.run(() => inlineReads.unfitted()),
     lease: (key, owner, durationMs) =>
       calls.run(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
+    renew: (key, owner, durationMs) =>
+      calls.run(() => writes.run('renew', { key, owner, until: clock.now() + durationMs })),
     release: (key, owner) => calls.run(() => writes.run('release', { key, owner })),
     stage: (key, lease, vectors) => calls.run(() => writes.run('stage', { key, lease, vectors })),
     swap: (key, lease, fitted) => calls.run(() => writes.run('swap', { key, lease, fitted })),

@@ -1,6 +1,8 @@
 import type { ScoredRecord, SearchConstraints, SpaceKey } from '../content.ts'
 import { loadScanModule } from '../scan/module.ts'
+import { strideOf } from '../scan/quantized-rows.ts'
 import { scanBlocks, type VectorBlock } from '../scan/scan-blocks.ts'
+import type { ScanWorkers } from '../scan/scan-workers.ts'
 import { type ReadVectors, Segment, type SegmentQuery } from '../scan/segment.ts'
 import { requireSearchableSpace, requireVectorDimension } from '../store-features.ts'
 import type { AllowedRecords } from './allowed-records.ts'
@@ -36,6 +38,13 @@ interface StoredVector {
   readonly vector: Float32Array
 }
 
+export interface VectorIndexOptions {
+  /** Maximum bytes of vectors in memory; default 512 MiB. */
+  readonly bytesMax?: number
+  /** Threads that help with searches of large collections. */
+  readonly workers?: ScanWorkers
+}
+
 /** In-memory vectors of one generation of a vector space, as of `version` of the collection. */
 interface ResidentVectors {
   readonly segment: Segment
@@ -52,12 +61,19 @@ export class VectorIndex {
   readonly #connection: SqliteConnection
   readonly #allowedRecords: AllowedRecords
   readonly #bytesMax: number
+  readonly #workers: ScanWorkers | undefined
+  /** Resident vectors by vector table, least recently used first. */
   readonly #residents = new Map<string, ResidentVectors>()
 
-  constructor(connection: SqliteConnection, allowedRecords: AllowedRecords, bytesMax = RESIDENT_BYTES_MAX) {
+  constructor(
+    connection: SqliteConnection,
+    allowedRecords: AllowedRecords,
+    { bytesMax = RESIDENT_BYTES_MAX, workers }: VectorIndexOptions = {},
+  ) {
     this.#connection = connection
     this.#allowedRecords = allowedRecords
     this.#bytesMax = bytesMax
+    this.#workers = workers
   }
 
   /**
@@ -109,12 +125,14 @@ export class VectorIndex {
     const { spaceId, generation } = collection
     const name = vectorTable(collection)
     let resident = this.#residents.get(name)
-    this.#residents.delete(name)
-    this.#residents.delete(vectorTable({ spaceId, generation: generation - 1 }))
-    if (resident && resident.version !== collection.version)
-      resident = this.#applyLaterChanges(collection, resident)
+    this.#remove(vectorTable({ spaceId, generation: generation - 1 }))
+    if (resident && !this.#update(collection, resident)) {
+      this.#remove(name)
+      resident = undefined
+    }
     resident ??= this.#load(collection, true) ?? this.#load(collection, false)!
     resident.segment.cachesExact = this.#fitsExact(collection)
+    this.#residents.delete(name)
     this.#residents.set(name, resident)
     this.#evict()
     return resident
@@ -123,7 +141,9 @@ export class VectorIndex {
   /** Loads the vectors of a space. Returns undefined if the stored quantized vectors do not match those of the space. */
   #load(collection: CollectionRow, usesQuantized: boolean): ResidentVectors | undefined {
     const { dimension, metric } = collection
-    const segment = new Segment(loadScanModule(), dimension, metric, this.#vectorReader(collection))
+    const readVectors = this.#vectorReader(collection)
+    const workers = this.#workersFor(collection)
+    const segment = new Segment(loadScanModule(), dimension, metric, readVectors, workers)
     segment.reserve(collection.vectors)
     const resident = {
       segment,
@@ -140,14 +160,19 @@ export class VectorIndex {
     return usesQuantized && segment.size !== collection.vectors ? undefined : resident
   }
 
-  /** Applies later changes; returns undefined if the deletion log does not go back far enough. */
-  #applyLaterChanges(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
+  /**
+   * Applies later changes. Returns false if the vectors must be loaded again: the deletion log does not go back far enough,
+   * or the collection has become so large that workers need to share the vectors.
+   */
+  #update(collection: CollectionRow, resident: ResidentVectors): boolean {
+    if (!resident.segment.isShared && this.#workersFor(collection)) return false
+    if (resident.version === collection.version) return true
     const deletions = deletionsAfter(this.#connection, collection.id, resident.lastDeletion)
     for (const { record } of deletions) resident.segment.remove(record)
     resident.lastDeletion = deletions.at(-1)?.seq ?? resident.lastDeletion
     this.#append(collection, resident)
     // Too many rows mean that a deletion is missing from the log.
-    return resident.segment.size === collection.vectors ? resident : undefined
+    return resident.segment.size === collection.vectors
   }
 
   /** Appends new records. Their numbers are higher than the last one that was read. */
@@ -159,6 +184,10 @@ export class VectorIndex {
     resident.version = collection.version
   }
 
+  #workersFor({ vectors, dimension }: CollectionRow): ScanWorkers | undefined {
+    return this.#workers?.areWorthwhile(vectors * strideOf(dimension)) ? this.#workers : undefined
+  }
+
   #fitsExact(collection: CollectionRow): boolean {
     return bytesOf(collection, 1 + Float32Array.BYTES_PER_ELEMENT) <= this.#bytesMax
   }
@@ -168,9 +197,14 @@ export class VectorIndex {
     let bytes = this.residentBytes
     for (const [name, { segment }] of this.#residents) {
       if (bytes <= this.#bytesMax || this.#residents.size === 1) return
-      this.#residents.delete(name)
+      this.#remove(name)
       bytes -= segment.bytes
     }
+  }
+
+  #remove(name: string): void {
+    this.#residents.get(name)?.segment.close()
+    this.#residents.delete(name)
   }
 
   #vectorReader(collection: CollectionRow): ReadVectors {

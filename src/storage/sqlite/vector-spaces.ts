@@ -127,28 +127,38 @@ export class SpaceWrites {
     const isOwner = collection.leaseOwner === owner
     if (collection.leaseOwner !== null && !isOwner && collection.leaseUntil > now) return false
     if (!isOwner) this.#dropStaging(collection)
+    this.#setLease(collection, owner, until)
+    return true
+  }
+
+  renew(key: SpaceKey, owner: string, until: number): boolean {
+    const collection = this.#findLeased(key, owner)
+    if (collection) this.#setLease(collection, owner, until)
+    return collection !== undefined
+  }
+
+  #setLease({ spaceId }: CollectionRow, owner: string | null, until: number): void {
     this.#connection
       .prepare('UPDATE vector_space SET lease_owner = ?, lease_until = ? WHERE id = ?')
-      .run(owner, until, collection.spaceId)
-    return true
+      .run(owner, until, spaceId)
   }
 
   release(key: SpaceKey, owner: string): void {
     const collection = findCollection(this.#connection, key)
     if (collection?.leaseOwner !== owner) return
     this.#dropStaging(collection)
-    this.#connection
-      .prepare('UPDATE vector_space SET lease_owner = NULL, lease_until = 0 WHERE id = ?')
-      .run(collection.spaceId)
+    this.#setLease(collection, null, 0)
   }
 
-  /** Marks all records as unfitted. */
+  /** Marks all records as unfitted. A running fit loses its lease. */
   invalidate(key: CollectionKey): void {
     const collection = findCollection(this.#connection, key)
-    if (collection)
-      this.#connection
-        .prepare('UPDATE vector_space SET unfitted = vectors WHERE id = ? AND fitted = 1')
-        .run(collection.spaceId)
+    if (!collection?.fitted) return
+    this.#dropStaging(collection)
+    this.#setLease(collection, null, 0)
+    this.#connection
+      .prepare('UPDATE vector_space SET unfitted = vectors, fitted_through = 0 WHERE id = ?')
+      .run(collection.spaceId)
   }
 
   /** @throws dimension_mismatch  the length of a vector is not the dimension of the space */

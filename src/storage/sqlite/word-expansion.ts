@@ -3,7 +3,7 @@ import type { ParsedQuery, TypedWord } from '../../base/analysis/query.ts'
 import { characterTermPrefix } from '../../base/analysis/segmented-text.ts'
 import { similarTerms } from '../../base/analysis/similar-terms.ts'
 import type { PostingReader, WeightedWord } from './postings/posting-reader.ts'
-import type { VisibleRows } from './postings/row-masks.ts'
+import type { VisibleRecords } from './postings/record-masks.ts'
 
 /** Maximum number of terms that complete a word that is being typed: the most frequent ones. */
 const COMPLETIONS_MAX = 50
@@ -30,14 +30,14 @@ export class WordExpansion {
     collection: number,
     { terms, typedWord }: ParsedQuery,
     analyzer: Analyzer,
-    rows: VisibleRows,
+    visible: VisibleRecords,
   ): WeightedWord[] {
-    const completions = typedWord ? this.#complete(collection, typedWord, rows) : []
+    const completions = typedWord ? this.#complete(collection, typedWord, visible) : []
     const words = this.#groupByWord(terms)
     const counts = this.#count(
       collection,
       words.map(word => word.terms),
-      rows,
+      visible,
     )
     const known = new Set(
       words.flatMap(({ word }, at) => (word !== undefined && counts[at]! > 0 ? [word] : [])),
@@ -47,7 +47,7 @@ export class WordExpansion {
       ...words.flatMap(({ word, terms }, at): WeightedWord[] => {
         if (counts[at]! > 0) return [{ terms, weight: 1 }]
         if (word === undefined || isCompoundOf(word, known) || replaceable-- <= 0) return []
-        return this.#similar(collection, word, analyzer, rows)
+        return this.#similar(collection, word, analyzer, visible)
       }),
       ...(completions.length > 0 ? [{ terms: completions, weight: 1 }] : []),
     ]
@@ -70,10 +70,10 @@ export class WordExpansion {
     return words
   }
 
-  #count(collection: number, words: readonly (readonly string[])[], rows: VisibleRows): number[] {
+  #count(collection: number, words: readonly (readonly string[])[], visible: VisibleRecords): number[] {
     const groups = words.map(terms => [terms])
     return this.#postings
-      .occurrences(collection, { groups, among: [], rows })
+      .occurrences(collection, { groups, among: [], visible })
       .groups.map(({ records }) => records)
   }
 
@@ -81,9 +81,9 @@ export class WordExpansion {
    * Returns the terms that begin with the unfinished word. If there are none, returns the longest term that can be the stem
    * of the complete word.
    */
-  #complete(collection: number, { starts, shorterTerms }: TypedWord, rows: VisibleRows): string[] {
-    const found = starts.flatMap(prefix =>
-      this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, rows }),
+  #complete(collection: number, { prefixes, shorterTerms }: TypedWord, visible: VisibleRecords): string[] {
+    const found = prefixes.flatMap(prefix =>
+      this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, visible }),
     )
     const completions = [
       ...new Set(found.map(({ term }) => term).filter(term => !term.startsWith(characterTermPrefix))),
@@ -93,15 +93,15 @@ export class WordExpansion {
     const counts = this.#count(
       collection,
       shorter.map(term => [term]),
-      rows,
+      visible,
     )
     return shorter.filter((_, at) => counts[at]! > 0).slice(0, 1)
   }
 
-  #similar(collection: number, word: string, analyzer: Analyzer, rows: VisibleRows): WeightedWord[] {
+  #similar(collection: number, word: string, analyzer: Analyzer, visible: VisibleRecords): WeightedWord[] {
     const list = {
       from: (from: string, limit: number) => this.#postings.listTerms(collection, { from, limit }),
-      count: (term: string) => this.#count(collection, [[term]], rows)[0]!,
+      count: (term: string) => this.#count(collection, [[term]], visible)[0]!,
     }
     const similar = similarTerms(analyzer, word, list, SIMILAR_TERMS_MAX)
     const nearest = similar.filter(({ distance }) => distance === similar[0]!.distance)

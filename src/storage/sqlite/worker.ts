@@ -1,4 +1,5 @@
 import { serveOperations } from '../../base/threads.ts'
+import { ScanWorkers } from '../scan/scan-workers.ts'
 import { SqliteConnection } from './connection.ts'
 import { createReadOperations, createWriter } from './operations.ts'
 
@@ -12,7 +13,14 @@ serveOperations(({ path, role }: WorkerData) => {
   const connection = new SqliteConnection(path)
   if (role === 'reader') {
     connection.makeReadOnly()
-    return { ops: createReadOperations(connection), close: () => connection.close() }
+    const workers = new ScanWorkers()
+    return {
+      ops: createReadOperations(connection, workers),
+      close: async () => {
+        await workers.close()
+        connection.close()
+      },
+    }
   }
   connection.makeDurable()
   const writer = createWriter(connection)

@@ -27,6 +27,10 @@ describe('subject and label', () => {
     expect(subjectOfClaims({ sub: 'alice', oid: 'a-1' }, plain)).toMatchObject({ id: 'alice', type: 'oidc' })
   })
 
+  test('S5.3-08: the ID that stands for all principals is not a principal', () => {
+    expect(subjectOfClaims({ sub: '*' }, plain)).toMatchObject({ id: '*', principalId: null })
+  })
+
   test('S2.1-05: a token without a subject is rejected', () => {
     for (const sub of [undefined, null, '', 7, true, ['alice'], { id: 'alice' }])
       expect(() => subjectOfClaims({ sub }, plain)).toThrow('the token has no subject')

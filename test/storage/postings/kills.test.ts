@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { findPostingFaults, indexedRecords } from '../../../src/storage/sqlite/postings/check-postings.ts'
-import { activePostingIndex } from '../../../src/storage/sqlite/postings/index-rows.ts'
+import { findActivePostingIndex } from '../../../src/storage/sqlite/postings/index-rows.ts'
 import { programPath } from '../../harness/program.ts'
 import { scratchPath } from '../scratch.ts'
 import { changeOf, recordsOf } from './changes.ts'
 import { ReferenceIndex } from './reference.ts'
-import { allRows, expectBest, wordsOf } from './stage.ts'
+import { allRecords, expectBest, wordsOf } from './stage.ts'
 import { createStage, index, openStage, type Stage } from './stage-connection.ts'
 
 const ROUNDS = Number(process.env.WB_TEST_KILLS ?? 20)
@@ -48,10 +48,12 @@ function contentOf(reference: ReferenceIndex): number[][] {
 }
 
 function storedContent({ reader, connection }: Stage): number[][] {
-  const among = [...indexedRecords(connection, activePostingIndex(connection, index.collection)!.id)]
+  const among = [...indexedRecords(connection, findActivePostingIndex(connection, index.collection)!.id)]
   return [0, 1, 2].map(visibilityClass => {
-    const rows = { classes: { key: String(visibilityClass), allowed: new Set([visibilityClass]) } }
-    return [...reader.occurrences(index.collection, { groups: [[['title']]], among, rows }).groups[0]!.among]
+    const visible = { classes: { key: String(visibilityClass), allowed: new Set([visibilityClass]) } }
+    return [
+      ...reader.occurrences(index.collection, { groups: [[['title']]], among, visible }).groups[0]!.among,
+    ]
   })
 }
 
@@ -84,8 +86,8 @@ test(`a store is sound after each of ${ROUNDS} kills in the middle of merges`, {
     expect(stored).toEqual(contentOf(reference))
     expect(findPostingFaults(stage.connection)).toEqual([])
     for (const words of [wordsOf('w1', 'w20'), wordsOf('title', `w${round}`)]) {
-      const found = stage.reader.search(index.collection, { words, limit: 10, rows: allRows })
-      expectBest(found, reference.search(words, allRows), 10)
+      const found = stage.reader.search(index.collection, { words, limit: 10, visible: allRecords })
+      expectBest(found, reference.search(words, allRecords), 10)
     }
     stage.connection.close()
   }

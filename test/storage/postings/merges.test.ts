@@ -1,11 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
-import { activePostingIndex, listPostingIndexes } from '../../../src/storage/sqlite/postings/index-rows.ts'
+import {
+  findActivePostingIndex,
+  listPostingIndexes,
+} from '../../../src/storage/sqlite/postings/index-rows.ts'
 import { planCompaction, planMerge } from '../../../src/storage/sqlite/postings/merge-plan.ts'
 import { PostingMerger } from '../../../src/storage/sqlite/postings/posting-merger.ts'
-import { liveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
+import { listLiveSegments } from '../../../src/storage/sqlite/postings/segment-rows.ts'
 import { scratchPath } from '../scratch.ts'
-import { allRows, recordOf, stageForTest, wordsOf } from './stage.ts'
+import { allRecords, recordOf, stageForTest, wordsOf } from './stage.ts'
 import { analysis, index, openStage, type Stage } from './stage-connection.ts'
 
 const LEASE_MS = 30_000
@@ -19,11 +22,11 @@ function addSegments({ write, writer }: Stage, count: number, generation = 1): v
 }
 
 function search({ reader }: Stage, text = 'apple w3', limit = 1_000) {
-  return reader.search(index.collection, { words: wordsOf(...text.split(' ')), limit, rows: allRows })
+  return reader.search(index.collection, { words: wordsOf(...text.split(' ')), limit, visible: allRecords })
 }
 
 function segmentsOf({ connection }: Stage) {
-  return liveSegments(connection, activePostingIndex(connection, index.collection)!.id)
+  return listLiveSegments(connection, findActivePostingIndex(connection, index.collection)!.id)
 }
 
 function rowCounts({ connection }: Stage): Record<string, number> {
@@ -44,13 +47,13 @@ test('keeps deletions and changes of classes that happen between any two steps o
       stage.writer.remove(index, [2])
       stage.writer.setClasses(index, new Map([[5, 1]]))
     })
-    const found = (rows: object) => stage.reader.search(1, { words: wordsOf('apple'), limit: 9, rows })
-    const before = [found(allRows), found({ classes })]
+    const found = (visible: object) => stage.reader.search(1, { words: wordsOf('apple'), limit: 9, visible })
+    const before = [found(allRecords), found({ classes })]
     stage.merge()
     expect(segmentsOf(stage)).toHaveLength(1)
-    expect(found(allRows).map(({ record }) => record)).toEqual([1, 3, 4, 5, 6])
+    expect(found(allRecords).map(({ record }) => record)).toEqual([1, 3, 4, 5, 6])
     expect(found({ classes }).map(({ record }) => record)).toEqual([5])
-    expect([found(allRows), found({ classes })]).toEqual(before)
+    expect([found(allRecords), found({ classes })]).toEqual(before)
     expect(findPostingFaults(stage.connection)).toEqual([])
   }
 })
@@ -121,10 +124,10 @@ test('a merge frees the rows of deleted records, and an index without records ha
 
 /** Runs all steps of a compaction; returns the outcome of the last one. */
 function compact(stage: Stage, merger = stage.merger, now = 0) {
-  const { id, lastRecord } = activePostingIndex(stage.connection, index.collection)!
+  const { id, lastRecord } = findActivePostingIndex(stage.connection, index.collection)!
   for (let range = { after: 0, through: lastRecord }; ; ) {
     const { outcome, ...left } = stage.write(() => merger.compact(id, range, now))
-    if (outcome !== 'worked') return outcome
+    if (outcome !== 'progressed') return outcome
     range = left
   }
 }
@@ -139,15 +142,15 @@ test('a compaction leaves one segment without deleted records, and no other rows
   expect(rowCounts(stage)).toMatchObject({ posting_segment: 1, posting_slots: 1, posting_deletions: 0 })
   expect(search(stage)).toEqual(before)
   expect(findPostingFaults(stage.connection)).toEqual([])
-  const { version } = activePostingIndex(stage.connection, index.collection)!
+  const { version } = findActivePostingIndex(stage.connection, index.collection)!
   expect(compact(stage)).toBe('done')
-  expect(activePostingIndex(stage.connection, index.collection)!.version).toBe(version)
+  expect(findActivePostingIndex(stage.connection, index.collection)!.version).toBe(version)
 })
 
 test('a compaction keeps the changes between its steps, and ends although they continue', () => {
   const stage = stageForTest()
   addSegments(stage, 20)
-  const { id, lastRecord } = activePostingIndex(stage.connection, index.collection)!
+  const { id, lastRecord } = findActivePostingIndex(stage.connection, index.collection)!
   let range = { after: 0, through: lastRecord }
   let record = lastRecord
   for (let isDone = false; !isDone; ) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findPostingFaults, indexedRecords } from '../../../src/storage/sqlite/postings/check-postings.ts'
-import { activePostingIndex } from '../../../src/storage/sqlite/postings/index-rows.ts'
-import type { VisibleRows } from '../../../src/storage/sqlite/postings/row-masks.ts'
+import { findActivePostingIndex } from '../../../src/storage/sqlite/postings/index-rows.ts'
+import type { VisibleRecords } from '../../../src/storage/sqlite/postings/record-masks.ts'
 import { scratchPath } from '../scratch.ts'
 import { countTerms, ReferenceIndex } from './reference.ts'
 import { expectBest } from './stage.ts'
@@ -74,10 +74,10 @@ const query = fc.record({
 })
 const scenario = fc.array(fc.tuple(change, query), { minLength: 1, maxLength: 70, size: 'max' })
 
-function rowsOf(
+function visibleRecordsOf(
   { classes, records }: { classes: number[] | undefined; records: number[] | undefined },
   version: number,
-): VisibleRows {
+): VisibleRecords {
   const sorted = records && [...records].sort((a, b) => a - b)
   return {
     ...(classes && { classes: { key: JSON.stringify(classes), allowed: new Set(classes) } }),
@@ -166,15 +166,15 @@ class Comparison {
   }
 
   check(asked: typeof query extends fc.Arbitrary<infer T> ? T : never): void {
-    const rows = rowsOf(asked, this.#version)
+    const visible = visibleRecordsOf(asked, this.#version)
     const { required } = asked
     const words = asked.words.map(({ terms, weight }) => ({ terms: [...new Set(terms)], weight }))
-    const all = this.reference.search(words, rows)
+    const all = this.reference.search(words, visible)
     const everything = required ? all.filter(({ record }) => this.#contains(record, required)) : all
     for (const { reader } of [this.#stage, this.#other]) {
-      const found = reader.search(index.collection, { ...asked, words, rows })
+      const found = reader.search(index.collection, { ...asked, words, visible })
       expectBest(found, everything, asked.limit)
-      this.#checkOccurrences(reader, asked, rows)
+      this.#checkOccurrences(reader, asked, visible)
     }
   }
 
@@ -186,21 +186,21 @@ class Comparison {
   #checkOccurrences(
     reader: Stage['reader'],
     asked: typeof query extends fc.Arbitrary<infer T> ? T : never,
-    rows: VisibleRows,
+    visible: VisibleRecords,
   ): void {
-    const visible = this.reference.visible(rows)
+    const records = this.reference.visible(visible)
     const among = Array.from({ length: this.#last + 2 }, (_, record) => record)
     const terms = asked.words.flatMap(each => each.terms)
     const groups = [...terms.map(term => [[term]]), [], [terms], terms.map(term => [term, terms[0]!])]
-    const counted = reader.occurrences(index.collection, { groups, among, rows })
+    const counted = reader.occurrences(index.collection, { groups, among, visible })
     const expected = groups.map(group => {
-      const matching = visible.filter(
+      const matching = records.filter(
         ({ title, text }) =>
           group.length > 0 && group.every(list => list.some(term => title.has(term) || text.has(term))),
       )
       return { records: matching.length, among: matching.map(({ record }) => record) }
     })
-    expect(counted).toEqual({ records: visible.length, groups: expected })
+    expect(counted).toEqual({ records: records.length, groups: expected })
   }
 
   checkStore(): void {
@@ -208,7 +208,7 @@ class Comparison {
     const before = findPostingFaults(connection)
     merge()
     expect([...before, ...findPostingFaults(connection)]).toEqual([])
-    const { id } = activePostingIndex(connection, index.collection)!
+    const { id } = findActivePostingIndex(connection, index.collection)!
     expect([...indexedRecords(connection, id)]).toEqual([...this.reference.records.keys()])
     expect(connection.prepare('SELECT count(*) AS n FROM posting_segment WHERE state <> 1').get()).toEqual({
       n: 0,

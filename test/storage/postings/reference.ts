@@ -1,5 +1,5 @@
 import type { ScoredRecord } from '../../../src/storage/content.ts'
-import type { VisibleRows } from '../../../src/storage/sqlite/postings/row-masks.ts'
+import type { VisibleRecords } from '../../../src/storage/sqlite/postings/record-masks.ts'
 import type { PostingRecord } from '../../../src/storage/sqlite/postings/segment-builder.ts'
 
 /** Counts the occurrences of each term. */
@@ -28,7 +28,7 @@ export class ReferenceIndex {
     }
   }
 
-  visible({ classes, records }: VisibleRows): PostingRecord[] {
+  visible({ classes, records }: VisibleRecords): PostingRecord[] {
     const allowed = records && new Set(Array.from(records.read()))
     return [...this.records.values()].filter(
       ({ record, visibilityClass }) =>
@@ -39,10 +39,10 @@ export class ReferenceIndex {
   /** Returns all scores, best first. */
   search(
     words: readonly { terms: readonly string[]; weight: number }[],
-    rows: VisibleRows,
+    scope: VisibleRecords,
     titleWeight = 3,
   ): ScoredRecord[] {
-    const visible = this.visible(rows)
+    const visible = this.visible(scope)
     const lengthOf = ({ title, text }: PostingRecord) =>
       [...title.values(), ...text.values()].reduce((sum, count) => sum + count, 0)
     const average = visible.reduce((sum, record) => sum + lengthOf(record), 0) / visible.length

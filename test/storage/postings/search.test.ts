@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
 import { PostingReader } from '../../../src/storage/sqlite/postings/posting-reader.ts'
 import { ReferenceIndex } from './reference.ts'
-import { allRows, expectBest, recordOf, stageForTest, wordsOf } from './stage.ts'
+import { allRecords, expectBest, recordOf, stageForTest, wordsOf } from './stage.ts'
 import { index, type Stage } from './stage-connection.ts'
 
 const { collection } = index
 
-function found({ reader }: Stage, text: string, rows = {}): number[] {
+function found({ reader }: Stage, text: string, visible = {}): number[] {
   const words = wordsOf(...text.split(' '))
-  return reader.search(collection, { words, limit: 100, rows }).map(({ record }) => record)
+  return reader.search(collection, { words, limit: 100, visible }).map(({ record }) => record)
 }
 
 const words = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 8 })
@@ -20,25 +20,25 @@ const documents = fc.array(fc.record({ text: words, title: words, isHidden: fc.b
   size: 'max',
 })
 
-test('scores are bit for bit those of a store without the hidden rows', () => {
+test('scores are bit for bit those of a store without the hidden records', () => {
   fc.assert(
     fc.property(documents, words, fc.boolean(), (all, query, byFilter) => {
       const records = all.map(({ text, title, isHidden }, at) =>
         recordOf(at + 1, text.join(' '), title.join(' '), isHidden ? 7 : 2),
       )
-      const visible = records.filter(({ visibilityClass }) => visibilityClass === 2)
-      const rows = byFilter
-        ? { records: { key: 'f', read: () => visible.map(({ record }) => record) } }
+      const remaining = records.filter(({ visibilityClass }) => visibilityClass === 2)
+      const visible = byFilter
+        ? { records: { key: 'f', read: () => remaining.map(({ record }) => record) } }
         : { classes: { key: 'p', allowed: new Set([2, 3]) } }
       const asked = { words: wordsOf(...query), limit: 10 }
       const [mixed, alone] = [stageForTest(), stageForTest()]
       mixed.write(() => mixed.writer.add(index, records))
-      alone.write(() => alone.writer.add(index, visible))
-      const results = mixed.reader.search(collection, { ...asked, rows })
-      expect(results).toEqual(alone.reader.search(collection, { ...asked, rows: allRows }))
+      alone.write(() => alone.writer.add(index, remaining))
+      const results = mixed.reader.search(collection, { ...asked, visible })
+      expect(results).toEqual(alone.reader.search(collection, { ...asked, visible: allRecords }))
       const prefix = { prefix: '', limit: 10 }
-      expect(mixed.reader.expandPrefix(collection, { ...prefix, rows })).toEqual(
-        alone.reader.expandPrefix(collection, { ...prefix, rows: allRows }),
+      expect(mixed.reader.expandPrefix(collection, { ...prefix, visible })).toEqual(
+        alone.reader.expandPrefix(collection, { ...prefix, visible: allRecords }),
       )
       for (const stage of [mixed, alone]) stage.connection.close()
     }),
@@ -72,7 +72,7 @@ test('ranks like the full-text index of SQLite where their formulas agree', () =
         'SELECT rowid AS record, -bm25(fts, 3.0, 1.0) AS score FROM fts WHERE fts MATCH ? ORDER BY score DESC, record LIMIT 10',
       )
       .all(`"${word}"`)
-    const ours = stage.reader.search(collection, { words: wordsOf(word!), limit: 10, rows: allRows })
+    const ours = stage.reader.search(collection, { words: wordsOf(word!), limit: 10, visible: allRecords })
     expect(ours.map(({ record }) => record)).toEqual(oracle.map(({ record }) => record))
     // Of one term, all scores differ by the same factor.
     const ratios = ours.map(({ score }, at) => score / oracle[at]!.score)
@@ -90,15 +90,15 @@ test('finds common terms over several segments, with counts above one byte', () 
   stage.write(() => stage.writer.add(index, records))
   const asked = [...wordsOf('often', 'here'), { terms: ['w7', 'w8'], weight: 0.3 }]
   for (let round = 0; round < 2; round++) {
-    const results = stage.reader.search(collection, { words: asked, limit: 50, rows: allRows })
-    expectBest(results, reference.search(asked, allRows), 50)
+    const results = stage.reader.search(collection, { words: asked, limit: 50, visible: allRecords })
+    expectBest(results, reference.search(asked, allRecords), 50)
     const [best] = stage.reader.search(collection, {
       words: asked,
       limit: 9,
-      rows: allRows,
+      visible: allRecords,
       titleWeight: 0.5,
     })
-    expect(best!.score).toBeCloseTo(reference.search(asked, allRows, 0.5)[0]!.score, 9)
+    expect(best!.score).toBeCloseTo(reference.search(asked, allRecords, 0.5)[0]!.score, 9)
     stage.merge()
   }
   expect(findPostingFaults(stage.connection)).toEqual([])
@@ -125,7 +125,7 @@ test('terms of more than 200 bytes are found by the whole term only', () => {
   expect(found(stage, `${beginning}a`)).toEqual([1])
   expect(found(stage, `${beginning}b`)).toEqual([2])
   expect(found(stage, beginning)).toEqual([3])
-  const [expanded] = stage.reader.expandPrefix(collection, { prefix: '中中', limit: 3, rows: allRows })
+  const [expanded] = stage.reader.expandPrefix(collection, { prefix: '中中', limit: 3, visible: allRecords })
   expect(Buffer.byteLength(expanded!.term)).toBeLessThanOrEqual(200)
   expect(found(stage, expanded!.term)).toHaveLength(1)
 })
@@ -139,9 +139,9 @@ test('a prefix expands to the terms in most visible records', () => {
       texts.map((text, at) => recordOf(at + 1, text, '', at === 0 ? 5 : 0)),
     ),
   )
-  const expand = (prefix: string, limit: number, rows = {}) =>
+  const expand = (prefix: string, limit: number, visible = {}) =>
     stage.reader
-      .expandPrefix(collection, { prefix, limit, rows })
+      .expandPrefix(collection, { prefix, limit, visible })
       .map(({ term, records }) => `${term} ${records}`)
   expect(expand('wing', 9)).toEqual(['wing 3', 'wings 2', 'winglet 1'])
   expect(expand('wing', 2)).toEqual(['wing 3', 'wings 2'])
@@ -159,7 +159,7 @@ test('a prefix expands over more terms than one block holds', () => {
     stage.writer.add(index, [recordOf(1, `a ${terms.join(' ')} q`), recordOf(2, 'p2222 p1111')]),
   )
   const expand = (prefix: string) =>
-    stage.reader.expandPrefix(collection, { prefix, limit: 5_000, rows: allRows })
+    stage.reader.expandPrefix(collection, { prefix, limit: 5_000, visible: allRecords })
   expect(expand('p')).toHaveLength(3_000)
   expect(
     expand('p')
@@ -182,8 +182,8 @@ test('a small cache of postings gives the same results', () => {
   reference.add(records)
   for (let n = 0; n < 60; n++) {
     const words = wordsOf(`a${n % 2}`, `b${n % 3}`, `c${n % 50}`, 'absent')
-    const results = reader.search(collection, { words, limit: 7, rows: allRows })
-    expectBest(results, reference.search(words, allRows), 7)
+    const results = reader.search(collection, { words, limit: 7, visible: allRecords })
+    expectBest(results, reference.search(words, allRecords), 7)
     expect(reader.cachedBytes).toBeLessThanOrEqual(cacheBytesMax)
   }
   expect(reader.cachedBytes).toBeGreaterThan(0)
@@ -209,7 +209,7 @@ test('rejects records that do not ascend, and invalid classes and weights', () =
   )
   for (const weight of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
     expect(() =>
-      stage.reader.search(collection, { words: [{ terms: ['a'], weight }], limit: 1, rows: allRows }),
+      stage.reader.search(collection, { words: [{ terms: ['a'], weight }], limit: 1, visible: allRecords }),
     ).toThrow(RangeError)
 })
 
@@ -229,8 +229,8 @@ test('damaged rows are reported as a damaged store', () => {
       stage.writer.remove(index, [1])
     })
     stage.connection.prepare(damage).run()
-    const rows = { classes: { key: 'p', allowed: new Set([0]) } }
-    const search = () => stage.reader.search(collection, { words: wordsOf('plum'), limit: 1, rows })
+    const visible = { classes: { key: 'p', allowed: new Set([0]) } }
+    const search = () => stage.reader.search(collection, { words: wordsOf('plum'), limit: 1, visible })
     if (!damage.includes('zeroblob')) expect(search, damage).toThrow('the store is damaged')
     expect(findPostingFaults(stage.connection), damage).not.toEqual([])
   }

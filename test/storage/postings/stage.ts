@@ -4,7 +4,7 @@ import type { PostingRecord } from '../../../src/storage/sqlite/postings/segment
 import { countTerms } from './reference.ts'
 import { createStage, type Stage } from './stage-connection.ts'
 
-export const allRows = {}
+export const allRecords = {}
 
 /** Like {@link createStage}, and closes the connection after the test. */
 export function stageForTest(path?: string): Stage {

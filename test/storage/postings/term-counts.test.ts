@@ -15,7 +15,7 @@ test.each([0, 1, 50, 5_000, 40_000, 60_000, 300_000])('the estimate for %i terms
   expect(Math.abs(even.estimate() - terms)).toBeLessThanOrEqual(0.03 * terms)
 })
 
-test('counts the different terms of all segments, also after changes and merges', async () => {
+test('counts the distinct terms of all segments, also after changes and merges', async () => {
   const stage = stageForTest()
   const counter = new TermCounter(stage.connection)
   expect(await counter.count(index.collection)).toBe(0)

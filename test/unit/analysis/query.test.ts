@@ -61,7 +61,7 @@ describe('a word that is being typed', () => {
   test('is not a term, and matches by its start', () => {
     const { terms, typedWord } = analyzer.parseQuery('fast runni', { isTyping: true })
     expect(terms.map(({ term }) => term)).toEqual(['fast'])
-    expect(typedWord!.starts).toEqual(['runni'])
+    expect(typedWord!.prefixes).toEqual(['runni'])
     expect(typedWord!.shorterTerms).toEqual(expect.arrayContaining(['runni', 'runn', 'run']))
     expect(typedWord!.matches('she was running')).toBe(true)
     expect(typedWord!.matches('she runs')).toBe(false)
@@ -78,7 +78,7 @@ describe('a word that is being typed', () => {
     const { counts } = analyzer.countTerms(text)
     const isCandidate = [...counts.keys()].some(
       term =>
-        typedWord!.starts.some(start => term.startsWith(start)) || typedWord!.shorterTerms.includes(term),
+        typedWord!.prefixes.some(prefix => term.startsWith(prefix)) || typedWord!.shorterTerms.includes(term),
     )
     expect(isCandidate).toBe(true)
     expect(typedWord!.matches(text)).toBe(true)

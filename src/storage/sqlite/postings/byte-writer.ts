@@ -7,8 +7,8 @@ export class ByteWriter {
     return this.#length
   }
 
-  /** Appends an integer from 0 to 2^28 - 1, with 7 bits per byte, the lowest first. */
-  varint(value: number): void {
+  /** Appends an integer from 0 to 2^28 - 1 as a varint (unsigned LEB128): 7 bits per byte, the lowest bits first. */
+  appendVarint(value: number): void {
     this.#reserve(4)
     let rest = value
     while (rest > 127) {
@@ -19,7 +19,7 @@ export class ByteWriter {
   }
 
   /** Appends one byte per character, for characters up to U+00FF. */
-  latin1(text: string): void {
+  appendLatin1(text: string): void {
     this.#reserve(text.length)
     this.#bytes.write(text, this.#length, 'latin1')
     this.#length += text.length

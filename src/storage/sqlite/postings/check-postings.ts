@@ -2,7 +2,7 @@ import type { SqliteConnection } from '../connection.ts'
 import { TERM_COUNT_MAX } from './posting-list.ts'
 import {
   hasBit,
-  liveSegments,
+  listLiveSegments,
   type PostingSegmentRow,
   readClasses,
   readDeletions,
@@ -19,30 +19,30 @@ export function findPostingFaults(connection: SqliteConnection): string[] {
   const indexes = connection
     .prepare<{ id: number; lastRecord: number }>('SELECT id, last_record AS lastRecord FROM posting_index')
     .all()
-  return [...findStrayRows(connection), ...indexes.flatMap(index => findIndexFaults(connection, index))]
+  return [...findOrphanedRows(connection), ...indexes.flatMap(index => findIndexFaults(connection, index))]
 }
 
 /** Returns the records of an index that are not deleted, in ascending order. */
 export function* indexedRecords(connection: SqliteConnection, index: number): Generator<number> {
-  for (const segment of liveSegments(connection, index)) {
+  for (const segment of listLiveSegments(connection, index)) {
     const deletions = readDeletions(connection, segment)
     for (const [slot, offset] of readRecords(connection, segment).entries())
       if (!deletions || !hasBit(deletions, slot)) yield segment.firstRecord + offset
   }
 }
 
-function findStrayRows(connection: SqliteConnection): string[] {
+function findOrphanedRows(connection: SqliteConnection): string[] {
   const tables = ['posting_slots', 'posting_deletions', 'posting_classes', 'posting_block']
-  const orphans = tables.map(table => ({
+  const withoutSegment = tables.map(table => ({
     rows: `${table} without a segment`,
     sql: `SELECT count(*) AS n FROM ${table} WHERE segment NOT IN (SELECT id FROM posting_segment)`,
   }))
-  const unindexed = {
+  const withoutIndex = {
     rows: 'posting_segment without an index',
     sql: `SELECT count(*) AS n FROM posting_segment
       WHERE state <> 2 AND posting_index NOT IN (SELECT id FROM posting_index)`,
   }
-  return [...orphans, unindexed].flatMap(({ rows, sql }) => {
+  return [...withoutSegment, withoutIndex].flatMap(({ rows, sql }) => {
     const { n } = connection.prepare<{ n: number }>(sql).get()!
     return n > 0 ? [`${n} rows of ${rows}`] : []
   })
@@ -54,9 +54,11 @@ function findIndexFaults(
 ): string[] {
   const faults: string[] = []
   let last = 0
-  for (const segment of liveSegments(connection, id)) {
+  for (const segment of listLiveSegments(connection, id)) {
     if (segment.firstRecord <= last || segment.lastRecord > lastRecord)
-      faults.push(`segment ${segment.id} overlaps its neighbor, or the end of its index`)
+      faults.push(
+        `segment ${segment.id} overlaps the previous segment, or extends beyond the last record of its index`,
+      )
     last = segment.lastRecord
     try {
       faults.push(...findSegmentFaults(connection, segment).map(fault => `segment ${segment.id} ${fault}`))
@@ -81,6 +83,7 @@ function findSegmentFaults(connection: SqliteConnection, segment: PostingSegment
   const { lengths, hasHighCount, isSorted } = sumPostings(connection, segment)
   if (!isSorted) faults.push('has terms out of order')
   const stored = readLengths(connection, segment)
+  // Counts have a maximum, so the counts of a record with a maximum count can add up to less than its length.
   if (!hasHighCount && lengths.some((length, slot) => length !== stored[slot]))
     faults.push('has postings that differ from its lengths')
   return faults
@@ -94,7 +97,7 @@ function sumPostings(connection: SqliteConnection, segment: PostingSegmentRow) {
   for (let previous: string | undefined; terms.term !== undefined; terms.next()) {
     if (previous !== undefined && terms.term <= previous) isSorted = false
     previous = terms.term
-    const cursor = terms.postings.postings()
+    const cursor = terms.block.openPostings()
     while (cursor.next()) {
       if (Math.max(cursor.textCount, cursor.titleCount) === TERM_COUNT_MAX) hasHighCount = true
       lengths[cursor.slot]! += cursor.textCount + cursor.titleCount

@@ -46,7 +46,7 @@ export function listPostingIndexes(connection: SqliteConnection, collection: num
 }
 
 /** Returns the generation that searches read; undefined if none is active. */
-export function activePostingIndex(
+export function findActivePostingIndex(
   connection: SqliteConnection,
   collection: number,
 ): PostingIndexRow | undefined {

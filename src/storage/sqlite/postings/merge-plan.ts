@@ -1,7 +1,7 @@
 import { RECORD_SPAN_MAX, SEGMENT_SLOTS_MAX } from './schema.ts'
 import type { PostingSegmentRow } from './segment-rows.ts'
 
-/** Minimum number of segments of one size class for a merge. Also the ratio between the bounds of a size class. */
+/** Minimum number of segments to merge, and ratio of the upper to the lower bound of a size class. */
 const MERGE_SEGMENTS_MIN = 6
 const MERGE_SEGMENTS_MAX = 32
 /** Share of deleted slots above which a segment is rewritten. */

@@ -15,8 +15,8 @@ export interface PostingList {
   readonly titleCounts: Uint16Array | undefined
 }
 
-// A posting starts with a number: the distance to the previous slot, and in the two low bits one of these forms of its
-// counts. The forms other than the first two are followed by the counts themselves.
+// A posting starts with a varint. Its two low bits are one of the following forms of counts; the other bits are the number
+// of slots between the previous posting and this one. The counts follow in the forms `TEXT_COUNT` and `BOTH_COUNTS`.
 const ONCE_IN_TEXT = 0
 const TWICE_IN_TEXT = 1
 const TEXT_COUNT = 2
@@ -34,15 +34,15 @@ export function writePosting(
   textCount: number,
   titleCount: number,
 ): void {
-  const distance = (slot - previous - 1) << 2
+  const gap = (slot - previous - 1) << 2
   if (titleCount > 0) {
-    writer.varint(distance | BOTH_COUNTS)
-    writer.varint(textCount)
-    writer.varint(titleCount)
+    writer.appendVarint(gap | BOTH_COUNTS)
+    writer.appendVarint(textCount)
+    writer.appendVarint(titleCount)
   } else if (textCount > 2) {
-    writer.varint(distance | TEXT_COUNT)
-    writer.varint(textCount)
-  } else writer.varint(distance | (textCount === 2 ? TWICE_IN_TEXT : ONCE_IN_TEXT))
+    writer.appendVarint(gap | TEXT_COUNT)
+    writer.appendVarint(textCount)
+  } else writer.appendVarint(gap | (textCount === 2 ? TWICE_IN_TEXT : ONCE_IN_TEXT))
 }
 
 /** Reads the postings of one term from `data`, in order. */

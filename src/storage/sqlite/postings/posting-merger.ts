@@ -1,7 +1,7 @@
 import type { SqliteConnection } from '../connection.ts'
 import { type CompactionRange, planCompaction, planMerge } from './merge-plan.ts'
 import { MERGE_STEP_BYTES, SegmentMerge } from './segment-merge.ts'
-import { liveSegments } from './segment-rows.ts'
+import { listLiveSegments } from './segment-rows.ts'
 
 /** Duration of the lease of an index. Another process can merge the index after the lease has expired. */
 const LEASE_MS = 30_000
@@ -9,7 +9,7 @@ const BLOCKS_DELETED_AT_ONCE = 64
 
 /** Result of a step of a compaction, and the range that is left. */
 export interface CompactionStep extends CompactionRange {
-  readonly outcome: 'worked' | 'waiting' | 'done'
+  readonly outcome: 'progressed' | 'waiting' | 'done'
   /** Bytes that the step wrote. */
   readonly writtenBytes: number
 }
@@ -51,21 +51,21 @@ export class PostingMerger {
    * Like {@link step}, but merges all segments of one index in a range of records into as few as possible, without deleted
    * records. Also continues work on other indexes.
    *
-   * @returns the range that is left, and whether the step worked, has to wait for another process, or found no work
+   * @returns the range that is left, and whether the step progressed, has to wait for another process, or found nothing to do
    */
   compact(index: number, range: CompactionRange, now: number): CompactionStep {
     const merge = this.#merge
     const bytesBefore = merge?.writtenBytes ?? 0
     if (this.#continue(now) || this.#deleteDropped())
-      return { ...range, outcome: 'worked', writtenBytes: (merge?.writtenBytes ?? 0) - bytesBefore }
-    const plan = planCompaction(liveSegments(this.#connection, index), range)
+      return { ...range, outcome: 'progressed', writtenBytes: (merge?.writtenBytes ?? 0) - bytesBefore }
+    const plan = planCompaction(listLiveSegments(this.#connection, index), range)
     if (!plan) {
       this.#releaseLease(index)
       return { ...range, outcome: 'done', writtenBytes: 0 }
     }
     if (!this.#takeLease(index, now)) return { ...range, outcome: 'waiting', writtenBytes: 0 }
     this.#merge = new SegmentMerge(this.#connection, index, plan, this.#stepBytesMax)
-    return { ...range, after: plan.at(-1)!.lastRecord, outcome: 'worked', writtenBytes: 0 }
+    return { ...range, after: plan.at(-1)!.lastRecord, outcome: 'progressed', writtenBytes: 0 }
   }
 
   /** Continues the current merge; returns false if no merge is running. */
@@ -87,7 +87,7 @@ export class PostingMerger {
       .get(this.#owner, now)
     if (!due) return false
     this.#takeLease(due.id, now)
-    const plan = planMerge(liveSegments(this.#connection, due.id))
+    const plan = planMerge(listLiveSegments(this.#connection, due.id))
     if (plan) this.#merge = new SegmentMerge(this.#connection, due.id, plan, this.#stepBytesMax)
     else {
       this.#connection.prepare('UPDATE posting_index SET merge_due = 0 WHERE id = ?').run(due.id)
@@ -127,7 +127,7 @@ export class PostingMerger {
       .run(index, this.#owner)
   }
 
-  /** Deletes rows of segments that no search reads any more; returns false if there are none. */
+  /** Deletes rows of segments that searches no longer read; returns false if there are none. */
   #deleteDropped(): boolean {
     let blocks = 0
     while (blocks < BLOCKS_DELETED_AT_ONCE) {
@@ -141,7 +141,10 @@ export class PostingMerger {
     return true
   }
 
-  /** Deletes at most `blocksMax` blocks of a segment, and the rest of it after the last block. */
+  /**
+   * Deletes at most `blocksMax` blocks of a segment, and its other rows after the last block. Returns the number of deleted
+   * blocks.
+   */
   #deleteSegment(segment: number, blocksMax: number): number {
     const { changes } = this.#connection
       .prepare(

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache'
 import type { ScoredRecord } from '../../content.ts'
 import type { SqliteConnection } from '../connection.ts'
-import { activePostingIndex } from './index-rows.ts'
+import { findActivePostingIndex } from './index-rows.ts'
 import { PostingCache } from './posting-cache.ts'
-import { uniteLists } from './posting-union.ts'
+import { unionPostings } from './posting-union.ts'
 import { type ExpandedTerm, expandTermPrefix, listSegmentTerms } from './prefix-expansion.ts'
 import { countVisible, rankRecords, type WeightedPostings } from './ranking.ts'
-import { type MaskedIndex, RowMasks, type VisibleRows } from './row-masks.ts'
-import { liveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
+import { type MaskedIndex, RecordMasks, type VisibleRecords } from './record-masks.ts'
+import { listLiveSegments, type PostingSegmentRow, slotOf } from './segment-rows.ts'
 import { SlotCache } from './slot-cache.ts'
 import { matchGroup, type TermGroup } from './term-groups.ts'
 import { termKey } from './term-key.ts'
@@ -17,8 +17,8 @@ const INDEXES_MAX = 256
 const TITLE_WEIGHT = 3
 
 /**
- * A word of a query. Its terms are ranked as if they were one term. `weight` is a positive factor of the word's part of the
- * score.
+ * A word of a query. Its terms are ranked as if they were one term. The score of the word is multiplied by `weight`, which
+ * is positive.
  */
 export interface WeightedWord {
   readonly terms: readonly string[]
@@ -28,16 +28,18 @@ export interface WeightedWord {
 export interface PostingQuery {
   readonly words: readonly WeightedWord[]
   readonly limit: number
-  readonly rows: VisibleRows
-  /** Terms that every result must contain. Does not change the statistics. */
+  readonly visible: VisibleRecords
+  /** Condition that every result must meet. Records that do not meet it still count in the statistics. */
   readonly required?: TermGroup | undefined
   /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
   readonly titleWeight?: number
 }
 
-/** Number of visible records that match a group of terms, and which of the requested records do. */
+/** The visible records that match a group of terms. */
 export interface GroupOccurrences {
+  /** Number of all matching records. */
   readonly records: number
+  /** Matching records of the query's `among` list. */
   readonly among: readonly number[]
 }
 
@@ -56,14 +58,14 @@ interface SearchedIndex {
 export class PostingReader {
   readonly #connection: SqliteConnection
   readonly #slots: SlotCache
-  readonly #masks: RowMasks
+  readonly #masks: RecordMasks
   readonly #postings: PostingCache
   readonly #indexes = new LRUCache<number, SearchedIndex>({ max: INDEXES_MAX })
 
   constructor(connection: SqliteConnection, options: { cacheBytesMax?: number } = {}) {
     this.#connection = connection
     this.#slots = new SlotCache(connection)
-    this.#masks = new RowMasks(connection, this.#slots)
+    this.#masks = new RecordMasks(connection, this.#slots)
     this.#postings = new PostingCache(connection, options.cacheBytesMax)
   }
 
@@ -73,12 +75,12 @@ export class PostingReader {
    */
   search(
     collection: number,
-    { words, limit, rows, required, titleWeight = TITLE_WEIGHT }: PostingQuery,
+    { words, limit, visible, required, titleWeight = TITLE_WEIGHT }: PostingQuery,
   ): ScoredRecord[] {
     for (const { weight } of words)
       if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
         throw new RangeError(`a word has the weight ${weight}`)
-    return this.#read(collection, rows, [], (segments, masked) => {
+    return this.#read(collection, visible, [], (segments, masked) => {
       const selected = required && this.#matches(segments, masked, required)
       return rankRecords(
         segments.map((segment, at) => ({
@@ -89,20 +91,24 @@ export class PostingReader {
         })),
         words.map(({ terms, weight }): WeightedPostings => {
           const lists = terms.map(term => this.#lists(segments, masked, term))
-          return { weight, lists: segments.map((_, at) => uniteLists(lists.map(each => each[at]))) }
+          return { weight, lists: segments.map((_, at) => unionPostings(lists.map(each => each[at]))) }
         }),
         { titleWeight, limit },
       )
     })
   }
 
-  /** Counts the visible records that match each group. `records` is the number of visible records. */
+  /** Counts the visible records that match each group, and all visible records. */
   occurrences(
     collection: number,
-    { groups, among, rows }: { groups: readonly TermGroup[]; among: readonly number[]; rows: VisibleRows },
+    {
+      groups,
+      among,
+      visible,
+    }: { groups: readonly TermGroup[]; among: readonly number[]; visible: VisibleRecords },
   ): { records: number; groups: GroupOccurrences[] } {
     const absent = { records: 0, groups: groups.map(() => ({ records: 0, among: [] })) }
-    return this.#read(collection, rows, absent, (segments, masked) => {
+    return this.#read(collection, visible, absent, (segments, masked) => {
       const located = among.flatMap(record => this.#locate(segments, masked, record))
       const counted = groups.map((group): GroupOccurrences => {
         const [terms, ...others] = group
@@ -122,14 +128,15 @@ export class PostingReader {
   }
 
   /**
-   * Returns the terms that begin with `prefix` and are in most visible records, at most `limit`; equal counts in order of
-   * the terms. Reads a bounded number of postings: of a very common prefix, only the first terms in order are considered.
+   * Returns at most `limit` terms that start with `prefix`: those in the largest number of visible records first; equal
+   * counts in order of the terms. Reads a bounded number of postings: of a very common prefix, only the first terms in
+   * order are considered.
    */
   expandPrefix(
     collection: number,
-    { prefix, limit, rows }: { prefix: string; limit: number; rows: VisibleRows },
+    { prefix, limit, visible }: { prefix: string; limit: number; visible: VisibleRecords },
   ): ExpandedTerm[] {
-    return this.#read(collection, rows, [], (segments, masked) =>
+    return this.#read(collection, visible, [], (segments, masked) =>
       expandTermPrefix(this.#connection, segments, masked.masks, { prefix, limit }),
     )
   }
@@ -151,25 +158,25 @@ export class PostingReader {
 
   #read<T>(
     collection: number,
-    rows: VisibleRows,
+    visible: VisibleRecords,
     absent: T,
     read: (segments: readonly PostingSegmentRow[], masked: MaskedIndex) => T,
   ): T {
     const run = () => {
       const index = this.#refresh(collection)
-      return index ? read(index.segments, this.#masks.get(index, index.segments, rows)) : absent
+      return index ? read(index.segments, this.#masks.get(index, index.segments, visible)) : absent
     }
     return this.#connection.database.inTransaction ? run() : this.#connection.snapshot(run)
   }
 
   /** Returns the list of segments, which is read again whenever the version has changed. */
   #refresh(collection: number): SearchedIndex | undefined {
-    const active = activePostingIndex(this.#connection, collection)
+    const active = findActivePostingIndex(this.#connection, collection)
     if (!active) return undefined
     const { id, version } = active
     let index = this.#indexes.get(id)
     if (index?.version !== version) {
-      index = { id, version, segments: liveSegments(this.#connection, id) }
+      index = { id, version, segments: listLiveSegments(this.#connection, id) }
       this.#indexes.set(id, index)
     }
     return index
@@ -191,7 +198,7 @@ export class PostingReader {
     })
   }
 
-  /** Returns the index of the segment and the slot of a record; empty if the record is missing or not visible. */
+  /** Returns the position of a record: its segment in `segments`, and its slot. Empty if it is missing or not visible. */
   #locate(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, record: number) {
     const at = segments.findLastIndex(({ firstRecord }) => firstRecord <= record)
     const segment = segments[at]

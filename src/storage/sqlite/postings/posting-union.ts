@@ -1,7 +1,7 @@
 import { type PostingList, TERM_COUNT_MAX } from './posting-list.ts'
 
-/** Returns the postings of several terms as those of one: each slot once, with the sums of its counts. */
-export function uniteLists(lists: readonly (PostingList | undefined)[]): PostingList | undefined {
+/** Merges the posting lists of several terms into one. Adds up the counts of each slot. */
+export function unionPostings(lists: readonly (PostingList | undefined)[]): PostingList | undefined {
   const present = lists.filter(list => list !== undefined)
   if (present.length < 2) return present[0]
   const counts = new Map<number, { text: number; title: number }>()

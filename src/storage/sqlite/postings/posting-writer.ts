@@ -1,6 +1,6 @@
 import type { SqliteConnection } from '../connection.ts'
 import {
-  activePostingIndex,
+  findActivePostingIndex,
   findPostingIndex,
   incrementVersion,
   listPostingIndexes,
@@ -11,7 +11,7 @@ import {
 import { RECORD_SPAN_MAX } from './schema.ts'
 import { insertSegment, type PostingRecord } from './segment-builder.ts'
 import {
-  bitmapBytes,
+  bitmapByteLength,
   hasBit,
   type PostingSegmentRow,
   readClasses,
@@ -57,7 +57,7 @@ export class PostingWriter {
   /** Makes searches read this index, and drops the one that they read before. */
   activate(key: PostingIndexKey): void {
     const index = this.#require(key)
-    const old = activePostingIndex(this.#connection, key.collection)
+    const old = findActivePostingIndex(this.#connection, key.collection)
     if (old?.id === index.id) return
     if (old) this.#drop(old)
     this.#connection.prepare('UPDATE posting_index SET active = 1 WHERE id = ?').run(index.id)
@@ -97,7 +97,7 @@ export class PostingWriter {
     let removed = 0
     for (const { segment, slots } of this.#locate(index, records)) {
       const stored = readDeletions(this.#connection, segment)
-      const bits = stored ?? new Uint8Array(bitmapBytes(segment.slots))
+      const bits = stored ?? new Uint8Array(bitmapByteLength(segment.slots))
       const before = removed
       for (const { slot } of slots) {
         if (hasBit(bits, slot)) continue

@@ -1,5 +1,5 @@
 import type { SqliteConnection } from '../connection.ts'
-import type { SegmentMask } from './row-masks.ts'
+import type { SegmentMask } from './record-masks.ts'
 import type { PostingSegmentRow } from './segment-rows.ts'
 import { mergeTerms, TermCursor } from './term-cursor.ts'
 import { prefixKey, termOfKey } from './term-key.ts'
@@ -13,7 +13,7 @@ export interface ExpandedTerm {
   readonly records: number
 }
 
-/** Returns the terms with a prefix that are in most visible records, best first. */
+/** Returns the terms with a prefix, those in the largest number of visible records first. */
 export function expandTermPrefix(
   connection: SqliteConnection,
   segments: readonly PostingSegmentRow[],
@@ -56,7 +56,10 @@ function toTerm({ key, records }: ExpandedKey): ExpandedTerm {
   return { term: termOfKey(key), records }
 }
 
-/** Yields stored terms in ascending order with the numbers of their visible records, until it has read too much. */
+/**
+ * Yields stored terms in ascending order, each with the number of visible records that contain it. Stops after reading
+ * more than {@link EXPANSION_BYTES_MAX}.
+ */
 function* visibleKeys(
   connection: SqliteConnection,
   segments: readonly PostingSegmentRow[],
@@ -72,16 +75,16 @@ function* visibleKeys(
     if (bytes > EXPANSION_BYTES_MAX) return
     let records = 0
     for (const part of parts) {
-      bytes += part.postings.postingsBytes
+      bytes += part.block.postingsBytes
       records += countSlots(part, maskOf.get(part.segment)!.slots)
     }
     yield { key, records }
   }
 }
 
-function countSlots({ postings }: TermCursor, mask: Uint8Array | undefined): number {
-  if (!mask) return postings.count
-  const cursor = postings.postings()
+function countSlots({ block }: TermCursor, mask: Uint8Array | undefined): number {
+  if (!mask) return block.count
+  const cursor = block.openPostings()
   let records = 0
   while (cursor.next()) records += mask[cursor.slot] ?? 0
   return records

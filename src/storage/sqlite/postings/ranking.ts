@@ -1,7 +1,7 @@
 import type { ScoredRecord } from '../../content.ts'
 import { TopResults } from '../../top-results.ts'
 import type { PostingList } from './posting-list.ts'
-import type { SegmentMask } from './row-masks.ts'
+import type { SegmentMask } from './record-masks.ts'
 import { SEGMENT_SLOTS_MAX } from './schema.ts'
 import type { SlotTable } from './segment-rows.ts'
 
@@ -51,7 +51,7 @@ export function rankRecords(
   const lengthFactor = length > 0 ? (K1 * B * records) / length : 0
   const weighted = terms.map(({ weight, lists }) => ({
     lists,
-    factor: weight * inverseFrequency(records, countVisible(segments, lists)) * (K1 + 1),
+    factor: weight * inverseDocumentFrequency(records, countVisible(segments, lists)) * (K1 + 1),
   }))
   const top = new TopResults(limit)
   for (const [at, { firstRecord, slots, mask, selected }] of segments.entries()) {
@@ -94,7 +94,7 @@ function countSelected(slots: Uint16Array, mask: Uint8Array): number {
   return selected
 }
 
-function inverseFrequency(records: number, withTerm: number): number {
+function inverseDocumentFrequency(records: number, withTerm: number): number {
   return Math.log(1 + (records - withTerm + 0.5) / (withTerm + 0.5))
 }
 

@@ -1,5 +1,5 @@
 /**
- * Tables of the posting store, as the sixth migration creates them.
+ * Tables of the posting store, as the sixth migration creates them. A slot is the position of a record in its segment.
  *
  * - `posting_index`: one row per collection and generation, with the language and the version of the analyzer that created
  *   its terms. `version` grows with every change of its segments. At most one generation of a collection is active.

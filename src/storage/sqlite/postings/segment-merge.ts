@@ -3,10 +3,10 @@ import { ByteWriter } from './byte-writer.ts'
 import { incrementVersion } from './index-rows.ts'
 import { damagedBlock, writePosting } from './posting-list.ts'
 import {
-  bitmapBytes,
+  bitmapByteLength,
   hasBit,
   insertSlots,
-  liveSegments,
+  listLiveSegments,
   type PostingSegmentRow,
   readClasses,
   readDeletions,
@@ -28,7 +28,7 @@ const NO_SLOT = -1
 interface MergeSource {
   readonly segment: PostingSegmentRow
   /** New slot of each old slot, or NO_SLOT. */
-  readonly slots: Int32Array
+  readonly newSlots: Int32Array
 }
 
 /**
@@ -41,13 +41,14 @@ export class SegmentMerge {
   readonly segment: number
   readonly #connection: SqliteConnection
   readonly #sources: readonly MergeSource[]
-  readonly #slots: number
+  /** Number of slots of the new segment. */
+  readonly #slotCount: number
   readonly #steps: Iterator<void, void, undefined>
   readonly #stepBytesMax: number
   #progress = 0
   /** Bytes of the blocks written so far. */
   writtenBytes = 0
-  /** Bytes written since the last step began. */
+  /** Bytes written in the current step. */
   #stepBytes = 0
 
   /** Begins a merge, in the transaction of the first step. */
@@ -60,20 +61,20 @@ export class SegmentMerge {
     this.#connection = connection
     this.index = index
     this.#stepBytesMax = stepBytesMax
-    let slots = 0
+    let slotCount = 0
     this.#sources = segments.map(segment => {
-      const newSlots = assignSlots(connection, segment, slots)
-      slots = newSlots.reduce((next, slot) => Math.max(next, slot + 1), slots)
-      return { segment, slots: newSlots }
+      const newSlots = assignSlots(connection, segment, slotCount)
+      slotCount = newSlots.reduce((next, slot) => Math.max(next, slot + 1), slotCount)
+      return { segment, newSlots }
     })
-    this.#slots = slots
+    this.#slotCount = slotCount
     this.segment = Number(
       connection
         .prepare(
           `INSERT INTO posting_segment (posting_index, state, stamp, first_record, last_record, slots)
             VALUES (?, 0, 0, ?, ?, ?)`,
         )
-        .run(index, segments[0]!.firstRecord, segments.at(-1)!.lastRecord, slots).lastInsertRowid,
+        .run(index, segments[0]!.firstRecord, segments.at(-1)!.lastRecord, slotCount).lastInsertRowid,
     )
     this.#steps = this.#run()
   }
@@ -97,12 +98,12 @@ export class SegmentMerge {
   }
 
   *#run(): Generator<void, void, undefined> {
-    if (this.#slots > 0) {
+    if (this.#slotCount > 0) {
       this.#copySlots()
-      if (this.#isStepFull(2 * this.#slots * Uint32Array.BYTES_PER_ELEMENT)) yield
+      if (this.#isStepFull(2 * this.#slotCount * Uint32Array.BYTES_PER_ELEMENT)) yield
       const segments = this.#sources.map(({ segment }) => segment)
       storeClasses(this.#connection, this.segment, this.#collectClasses(segments))
-      if (this.#isStepFull(this.#slots * Uint32Array.BYTES_PER_ELEMENT)) yield
+      if (this.#isStepFull(this.#slotCount * Uint32Array.BYTES_PER_ELEMENT)) yield
       yield* this.#copyBlocks()
     }
     this.#replaceSources()
@@ -117,13 +118,13 @@ export class SegmentMerge {
   }
 
   #copySlots(): void {
-    const records = new Uint32Array(this.#slots)
-    const lengths = new Uint32Array(this.#slots)
+    const records = new Uint32Array(this.#slotCount)
+    const lengths = new Uint32Array(this.#slotCount)
     const first = this.#sources[0]!.segment.firstRecord
-    for (const { segment, slots } of this.#sources) {
+    for (const { segment, newSlots } of this.#sources) {
       const oldRecords = readRecords(this.#connection, segment)
       const oldLengths = readLengths(this.#connection, segment)
-      for (const [old, slot] of slots.entries()) {
+      for (const [old, slot] of newSlots.entries()) {
         if (slot === NO_SLOT) continue
         records[slot] = segment.firstRecord - first + oldRecords[old]!
         lengths[slot] = oldLengths[old]!
@@ -133,17 +134,17 @@ export class SegmentMerge {
   }
 
   #collectClasses(current: readonly PostingSegmentRow[]): Uint32Array {
-    const classes = new Uint32Array(this.#slots)
-    for (const [at, { slots }] of this.#sources.entries()) {
+    const classes = new Uint32Array(this.#slotCount)
+    for (const [at, { newSlots }] of this.#sources.entries()) {
       const oldClasses = readClasses(this.#connection, current[at]!)
-      for (const [old, slot] of slots.entries()) if (slot !== NO_SLOT) classes[slot] = oldClasses[old]!
+      for (const [old, slot] of newSlots.entries()) if (slot !== NO_SLOT) classes[slot] = oldClasses[old]!
     }
     return classes
   }
 
   *#copyBlocks(): Generator<void, void, undefined> {
     const cursors = this.#sources.map(({ segment }) => new TermCursor(this.#connection, segment.id))
-    const slotsOf = new Map(this.#sources.map(({ segment, slots }) => [segment.id, slots]))
+    const newSlotsOf = new Map(this.#sources.map(({ segment, newSlots }) => [segment.id, newSlots]))
     const packer = new BlockPacker(this.#connection, this.segment)
     const postings = new ByteWriter()
     for (const { term, parts } of mergeTerms(cursors)) {
@@ -151,10 +152,10 @@ export class SegmentMerge {
       let count = 0
       let previous = -1
       for (const part of parts) {
-        const slots = slotsOf.get(part.segment)!
-        const cursor = part.postings.postings()
+        const newSlots = newSlotsOf.get(part.segment)!
+        const cursor = part.block.openPostings()
         while (cursor.next()) {
-          const slot = slots[cursor.slot]
+          const slot = newSlots[cursor.slot]
           if (slot === NO_SLOT) continue
           if (slot === undefined) throw damagedBlock(part.segment)
           writePosting(postings, previous, slot, cursor.textCount, cursor.titleCount)
@@ -178,24 +179,27 @@ export class SegmentMerge {
   /** Makes the new segment live, with the deletions and changes of classes since the merge began. */
   #replaceSources(): void {
     const isSource = new Set(this.#sources.map(({ segment }) => segment.id))
-    const current = liveSegments(this.#connection, this.index).filter(({ id }) => isSource.has(id))
-    if (this.#slots > 0 && this.#sources.some(({ segment }, at) => segment.stamp !== current[at]!.stamp)) {
+    const current = listLiveSegments(this.#connection, this.index).filter(({ id }) => isSource.has(id))
+    if (
+      this.#slotCount > 0 &&
+      this.#sources.some(({ segment }, at) => segment.stamp !== current[at]!.stamp)
+    ) {
       storeClasses(this.#connection, this.segment, this.#collectClasses(current))
       this.#copyDeletions(current)
     }
     const version = incrementVersion(this.#connection, this.index)
     const setState = this.#connection.prepare('UPDATE posting_segment SET state = ?, stamp = ? WHERE id = ?')
     for (const id of isSource) setState.run(2, version, id)
-    setState.run(this.#slots > 0 ? 1 : 2, version, this.segment)
+    setState.run(this.#slotCount > 0 ? 1 : 2, version, this.segment)
   }
 
   #copyDeletions(current: readonly PostingSegmentRow[]): void {
-    const bits = new Uint8Array(bitmapBytes(this.#slots))
+    const bits = new Uint8Array(bitmapByteLength(this.#slotCount))
     let deleted = 0
-    for (const [at, { slots }] of this.#sources.entries()) {
+    for (const [at, { newSlots }] of this.#sources.entries()) {
       const oldBits = readDeletions(this.#connection, current[at]!)
       if (!oldBits) continue
-      for (const [old, slot] of slots.entries()) {
+      for (const [old, slot] of newSlots.entries()) {
         if (slot === NO_SLOT || !hasBit(oldBits, old)) continue
         setBit(bits, slot)
         deleted++

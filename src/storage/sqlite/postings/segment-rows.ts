@@ -5,7 +5,7 @@ import type { SqliteConnection } from '../connection.ts'
 /** Number of slots in a page of `posting_classes`. */
 const CLASSES_PER_PAGE = 4_096
 
-/** Row of `posting_segment` in state 1. */
+/** Row of `posting_segment` of a live segment, which searches read (state 1). */
 export interface PostingSegmentRow {
   readonly id: number
   readonly stamp: number
@@ -17,7 +17,7 @@ export interface PostingSegmentRow {
   readonly bytes: number
 }
 
-/** Data of slots that never change. */
+/** Data of the slots of a segment. It never changes. */
 export interface SlotTable {
   /** Record numbers minus `firstRecord` of the segment, ascending. */
   readonly records: Uint32Array
@@ -28,7 +28,7 @@ export interface SlotTable {
 const columns = 'id, stamp, first_record AS firstRecord, last_record AS lastRecord, slots, deleted, bytes'
 
 /** Returns the segments that searches read, by ascending records. */
-export function liveSegments(connection: SqliteConnection, index: number): PostingSegmentRow[] {
+export function listLiveSegments(connection: SqliteConnection, index: number): PostingSegmentRow[] {
   return connection
     .prepare<PostingSegmentRow>(
       `SELECT ${columns} FROM posting_segment WHERE posting_index = ? AND state = 1 ORDER BY first_record`,
@@ -36,7 +36,7 @@ export function liveSegments(connection: SqliteConnection, index: number): Posti
     .all(index)
 }
 
-/** Returns the segment whose range of record numbers includes a record. The segment may not contain the record itself. */
+/** Returns the segment whose range of record numbers includes a record. The segment does not always contain the record. */
 export function segmentOfRecord(
   connection: SqliteConnection,
   index: number,
@@ -116,7 +116,7 @@ export function readDeletions(
   const row = connection
     .prepare<{ bits: Buffer }>('SELECT bits FROM posting_deletions WHERE segment = ?')
     .get(id)
-  if (row?.bits.length !== bitmapBytes(slots)) throw damagedStore(`segment ${id} of posting_deletions`)
+  if (row?.bits.length !== bitmapByteLength(slots)) throw damagedStore(`segment ${id} of posting_deletions`)
   return row.bits
 }
 
@@ -132,7 +132,7 @@ export function storeDeletions(
   connection.prepare('UPDATE posting_segment SET deleted = ? WHERE id = ?').run(deleted, segment)
 }
 
-export function bitmapBytes(slots: number): number {
+export function bitmapByteLength(slots: number): number {
   return (slots + 7) >> 3
 }
 
@@ -170,7 +170,12 @@ export function readClasses(
   return classes
 }
 
-/** Stores the pages of visibility classes that contain one of `changed`; all pages if it is undefined. */
+/**
+ * Stores visibility classes.
+ *
+ * @param classes  classes of all slots of the segment
+ * @param changed  slots whose pages are stored; by default, all pages are stored
+ */
 export function storeClasses(
   connection: SqliteConnection,
   segment: number,

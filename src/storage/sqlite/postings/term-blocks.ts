@@ -5,15 +5,16 @@ import { SEGMENT_SLOTS_MAX } from './schema.ts'
 import { TERM_BYTES_MAX } from './term-key.ts'
 
 /**
- * Target size of a block: one page of the database file with the first term and the header. A block with a single term
- * can be larger.
+ * Target size of a block. A block of this size, its first term and the headers fit into one page of the database file. A
+ * block with a single term can be larger.
  */
 const BLOCK_BYTES = 3_800
 
 /**
  * Packs the terms of a segment into rows of `posting_block`. Terms are added in ascending order.
  *
- * A block repeats: length of the term, term, number of postings, number of bytes, postings. All numbers are varints.
+ * A block is a sequence of entries, one per term: length of the term, term, number of postings, length of the postings in
+ * bytes, postings. All numbers are varints.
  */
 export class BlockPacker {
   readonly #connection: SqliteConnection
@@ -28,13 +29,19 @@ export class BlockPacker {
     this.#segment = segment
   }
 
+  /**
+   * Adds a term.
+   *
+   * @param term   stored form of the term
+   * @param count  number of postings
+   */
   add(term: string, count: number, postings: ByteWriter): void {
     if (this.#block.length + term.length + postings.length > BLOCK_BYTES) this.flush()
     this.#first ??= term
-    this.#block.varint(term.length)
-    this.#block.latin1(term)
-    this.#block.varint(count)
-    this.#block.varint(postings.length)
+    this.#block.appendVarint(term.length)
+    this.#block.appendLatin1(term)
+    this.#block.appendVarint(count)
+    this.#block.appendVarint(postings.length)
     this.#block.append(postings)
   }
 
@@ -50,7 +57,7 @@ export class BlockPacker {
   }
 }
 
-/** The terms of one block, in order. */
+/** Reads the terms of one block in ascending order, from the first to the last. */
 export class TermBlockReader {
   readonly #data: Buffer
   readonly #segment: number
@@ -66,7 +73,11 @@ export class TermBlockReader {
     this.#data = data
   }
 
-  /** @throws control_plane_unavailable  the block is damaged */
+  /**
+   * Moves to the next term; returns false after the last one.
+   *
+   * @throws control_plane_unavailable  the block is damaged
+   */
   next(): boolean {
     this.#at = this.#postingsEnd
     if (this.#at >= this.#data.length) return false
@@ -90,7 +101,7 @@ export class TermBlockReader {
     return this.#data.toString('latin1', this.#termStart, this.#termEnd)
   }
 
-  /** Moves to a term; returns false if the block does not contain it. */
+  /** Moves forward to a term; returns false if none of the remaining terms is equal. */
   find(term: Buffer): boolean {
     while (this.next()) {
       const order = this.#data.compare(term, 0, term.length, this.#termStart, this.#termEnd)
@@ -104,13 +115,13 @@ export class TermBlockReader {
   }
 
   /** Returns a reader of the postings of the current term. */
-  postings(): PostingCursor {
+  openPostings(): PostingCursor {
     return new PostingCursor(this.#segment, this.#data, this.#at, this.#postingsEnd)
   }
 
   /** @throws control_plane_unavailable  the block is damaged */
   decode(): PostingList {
-    return decodePostings(this.postings(), this.count)
+    return decodePostings(this.openPostings(), this.count)
   }
 
   #varint(): number {

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { SqliteConnection } from '../connection.ts'
-import { activePostingIndex } from './index-rows.ts'
-import { liveSegments } from './segment-rows.ts'
+import { findActivePostingIndex } from './index-rows.ts'
+import { listLiveSegments } from './segment-rows.ts'
 import { TermCursor } from './term-cursor.ts'
 import { TermSketch } from './term-sketch.ts'
 
@@ -12,7 +12,7 @@ const SKETCHES_CACHED_MAX = 512
 const TERMS_AT_ONCE = 4_096
 const ATTEMPTS_MAX = 5
 
-/** Counts the different terms of posting indexes. Reads each segment once, because a live segment never changes. */
+/** Counts the distinct terms of posting indexes. Reads each segment once, because its terms never change. */
 export class TermCounter {
   readonly #connection: SqliteConnection
   /** Sketches by segment, also while they are being computed. */
@@ -23,16 +23,16 @@ export class TermCounter {
   }
 
   /**
-   * Returns an estimate of the number of different terms of a collection. Includes terms of deleted records that are still
+   * Returns an estimate of the number of distinct terms of a collection. Includes terms of deleted records that are still
    * stored.
    *
-   * @returns null if there is no index, or if merges kept replacing its segments
+   * @returns null if there is no index, or if merges replaced some of its segments during each of several attempts
    */
   async count(collection: number): Promise<number | null> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const index = activePostingIndex(this.#connection, collection)
+      const index = findActivePostingIndex(this.#connection, collection)
       if (!index) return null
-      const segments = liveSegments(this.#connection, index.id)
+      const segments = listLiveSegments(this.#connection, index.id)
       const union = new TermSketch()
       let isComplete = true
       for (const { id } of segments) {

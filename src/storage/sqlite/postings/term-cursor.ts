@@ -8,7 +8,10 @@ interface BlockRow {
   readonly data: Buffer
 }
 
-/** The terms of a segment in ascending order. Reads one block, which suffices for few terms, and then several at a time. */
+/**
+ * Reads the terms of a segment in ascending order. Reads the first block alone, because most callers need few terms, and
+ * then several blocks at a time.
+ */
 export class TermCursor {
   readonly segment: number
   readonly #connection: SqliteConnection
@@ -35,8 +38,8 @@ export class TermCursor {
     while (this.term !== undefined && this.term < from)
   }
 
-  /** Postings of the current term. */
-  get postings(): TermBlockReader {
+  /** The block at the current term, to read its postings. */
+  get block(): TermBlockReader {
     return this.#block
   }
 
@@ -71,7 +74,7 @@ export class TermCursor {
 
 /**
  * Yields the terms of several segments in ascending order, each with the cursors of the segments that contain it, in the
- * order of `cursors`. The cursors may be read until the next step.
+ * order of `cursors`. The cursors move when the generator continues.
  */
 export function* mergeTerms(
   cursors: readonly TermCursor[],

@@ -14,7 +14,7 @@ export function matchGroup(
   lists: readonly (readonly (PostingList | undefined)[])[],
   mask: Uint8Array | undefined,
 ): Uint8Array {
-  /** For each slot, the number of consecutive lists, starting with the first, of which it contains a term. */
+  /** For each slot, the number of lists it matches before the first list that it does not match. */
   const matched = new Uint16Array(slots)
   for (const [at, alternatives] of lists.entries())
     for (const list of alternatives)

@@ -5,7 +5,7 @@ const REGISTERS = 1 << INDEX_BITS
 const RANK_BITS = 32 - INDEX_BITS
 
 /**
- * Estimates the number of different terms in one or several segments, with a standard error of 0.8%.
+ * Estimates the number of distinct terms in one or several segments, with a standard error of 0.8%.
  *
  * This is HyperLogLog with the improved estimator of Ertl.
  *

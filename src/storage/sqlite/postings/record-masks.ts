@@ -8,8 +8,8 @@ const MASK_BYTES_MAX = 32 * 1024 * 1024
 /** Estimated bytes of a mask in addition to its slots. */
 const MASK_OVERHEAD_BYTES = 200
 
-/** Rows that a search may see. If both fields are undefined, these are all rows that are not deleted. */
-export interface VisibleRows {
+/** Records that a search may see. If both fields are undefined, these are all records that are not deleted. */
+export interface VisibleRecords {
   /** Visibility classes that the caller may see. `key` identifies the caller's principals. */
   readonly classes?: { readonly key: string; readonly allowed: ReadonlySet<number> }
   /**
@@ -19,7 +19,7 @@ export interface VisibleRows {
   readonly records?: { readonly key: string; read(): ArrayLike<number> }
 }
 
-/** Rows of one segment that a search may see. */
+/** Records of one segment that a search may see. */
 export interface SegmentMask {
   readonly stamp: number
   /** 1 for each slot that the search may see; undefined if it may see all. */
@@ -36,15 +36,15 @@ interface IndexMask {
   readonly segments: ReadonlyMap<number, SegmentMask>
 }
 
-/** Visible rows of an index in the order of its segments. */
+/** Visible records of an index. `masks` is in the order of its segments. */
 export interface MaskedIndex {
   readonly masks: readonly SegmentMask[]
   readonly records: number
   readonly length: number
 }
 
-/** Computes masks, and keeps those of recent callers and filters. Reads inside a transaction of the caller. */
-export class RowMasks {
+/** Computes masks, and caches those of recent callers and filters. Reads inside a transaction of the caller. */
+export class RecordMasks {
   readonly #connection: SqliteConnection
   readonly #slots: SlotCache
   readonly #masks = new LRUCache<string, IndexMask>({
@@ -65,12 +65,12 @@ export class RowMasks {
   get(
     index: { readonly id: number; readonly version: number },
     segments: readonly PostingSegmentRow[],
-    rows: VisibleRows,
+    visible: VisibleRecords,
   ): MaskedIndex {
-    const key = JSON.stringify([index.id, rows.classes?.key, rows.records?.key])
+    const key = JSON.stringify([index.id, visible.classes?.key, visible.records?.key])
     let known = this.#masks.get(key)
     if (known?.version !== index.version) {
-      known = { version: index.version, segments: this.#compute(segments, rows, known?.segments) }
+      known = { version: index.version, segments: this.#compute(segments, visible, known?.segments) }
       this.#masks.set(key, known)
     }
     const { segments: masksById } = known
@@ -82,30 +82,30 @@ export class RowMasks {
 
   #compute(
     segments: readonly PostingSegmentRow[],
-    rows: VisibleRows,
+    visible: VisibleRecords,
     old: ReadonlyMap<number, SegmentMask> | undefined,
   ): ReadonlyMap<number, SegmentMask> {
-    let allowed: ArrayLike<number> | undefined
+    let matching: ArrayLike<number> | undefined
     return new Map(
       segments.map(segment => {
         const known = old?.get(segment.id)
         if (known?.stamp === segment.stamp) return [segment.id, known]
-        allowed ??= rows.records?.read()
-        return [segment.id, this.#maskOf(segment, rows.classes?.allowed, allowed)]
+        matching ??= visible.records?.read()
+        return [segment.id, this.#maskOf(segment, visible.classes?.allowed, matching)]
       }),
     )
   }
 
   #maskOf(
     segment: PostingSegmentRow,
-    classes: ReadonlySet<number> | undefined,
-    allowed: ArrayLike<number> | undefined,
+    allowedClasses: ReadonlySet<number> | undefined,
+    matching: ArrayLike<number> | undefined,
   ): SegmentMask {
     const slots = new Uint8Array(segment.slots)
     const { records, lengths } = this.#slots.get(segment)
-    if (allowed) selectRecords(slots, segment.firstRecord, records, allowed)
+    if (matching) selectRecords(slots, segment.firstRecord, records, matching)
     else slots.fill(1)
-    if (classes) clearClasses(slots, readClasses(this.#connection, segment), classes)
+    if (allowedClasses) clearDisallowed(slots, readClasses(this.#connection, segment), allowedClasses)
     const deletions = readDeletions(this.#connection, segment)
     let [visible, length] = [0, 0]
     for (let slot = 0; slot < slots.length; slot++) {
@@ -119,22 +119,23 @@ export class RowMasks {
   }
 }
 
-/** Selects the slots of allowed records. Both lists ascend. */
+/** Selects the slots of matching records. Both lists ascend. */
 function selectRecords(
   slots: Uint8Array,
   first: number,
   records: Uint32Array,
-  allowed: ArrayLike<number>,
+  matching: ArrayLike<number>,
 ): void {
   let slot = 0
-  for (let at = lowerBound(allowed, first); at < allowed.length && slot < slots.length; at++) {
-    const wanted = allowed[at]! - first
+  for (let at = lowerBound(matching, first); at < matching.length && slot < slots.length; at++) {
+    const wanted = matching[at]! - first
     while (slot < slots.length && records[slot]! < wanted) slot++
     if (records[slot] === wanted) slots[slot] = 1
   }
 }
 
-function clearClasses(slots: Uint8Array, classes: Uint32Array, allowed: ReadonlySet<number>): void {
+/** Clears the slots whose visibility class is not allowed. */
+function clearDisallowed(slots: Uint8Array, classes: Uint32Array, allowed: ReadonlySet<number>): void {
   let last = -1
   let isAllowed = false
   for (let slot = 0; slot < slots.length; slot++) {
