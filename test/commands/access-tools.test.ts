@@ -71,6 +71,18 @@ describe('wb access explain, who, what and diff', () => {
     })
   })
 
+  test('a document that the caller cannot see is found by its ID', { timeout }, async () => {
+    const sandbox = await demo()
+    const { stdout } = await sandbox.wb(['access', 'what', '--principal', 'bob', '--kb', 'handbook'])
+    const documentId = linesOf(stdout)[0]![0]!
+    // Without authentication, the caller is not a principal, and sees no documents.
+    const who = await sandbox.wb(['access', 'who', '--document', documentId])
+    expect(who.status, who.stderr).toBe(0)
+    expect(linesOf(who.stdout).map(([id]) => id)).toEqual(['admin', 'bob'])
+    const byName = await sandbox.wb(['access', 'who', '--document', 'budget.md'])
+    expect(byName.status).toBe(3)
+  })
+
   test('a policy file is set, enabled and removed, and the answers follow', { timeout }, async () => {
     const sandbox = await demo()
     const wb = await operatorOf(sandbox)

@@ -58,7 +58,7 @@ const setupCommands: Record<string, string> = {
   'access principals update': 'wb access principals create alice',
   'access principals delete': 'wb access principals create alice',
   'access explain': accessFiles,
-  'access who': accessFiles,
+  'access who': `wb workspaces update demo --no-rlac; ${accessFiles}`,
   'access what': accessFiles,
   'access diff': accessFiles,
   'access test': accessFiles,

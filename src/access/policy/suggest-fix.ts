@@ -50,9 +50,11 @@ export function suggestFix(dsl: string, position: number, expected: string | nul
   const [before, text] = [dsl.slice(0, position - 1), dsl.slice(position - 1)]
   const keyword = misspelledKeyword(text, expected)
   if (keyword) return `Did you mean ${keyword}?`
-  return suggestions.find(
-    ([pattern, , earlier]) => pattern.test(text) && (earlier?.test(before) ?? true),
-  )?.[1]
+  const [, hint] =
+    suggestions.find(([pattern, , earlier]) => pattern.test(text) && (earlier?.test(before) ?? true)) ?? []
+  return (
+    hint ?? (expected === endOfCondition && text !== '' ? 'Write AND or OR between conditions.' : undefined)
+  )
 }
 
 function misspelledKeyword(text: string, expected: string | null): string | undefined {

@@ -36,7 +36,7 @@ export async function findAnyDocument(
     const { documentId, knowledgeBaseId } = await findDocument(context, nameOrId, base)
     return { documentId, base: bases.find(one => one.knowledgeBaseId === knowledgeBaseId)! }
   } catch (error) {
-    if (!isNotFound(error) || !isId(nameOrId)) throw error
+    if (!isHidden(error) || !isId(nameOrId)) throw error
     for (const one of bases)
       if (await hasDocument(context, one, nameOrId)) return { documentId: nameOrId, base: one }
     throw error
@@ -53,11 +53,13 @@ async function hasDocument(
     await client.call(accessTools.viewers, { params: { workspaceId }, query: { limit: 1 }, body })
     return true
   } catch (error) {
-    if (isNotFound(error)) return false
+    if (isHidden(error)) return false
     throw error
   }
 }
 
-function isNotFound(error: unknown): boolean {
-  return error instanceof WbError && error.code === 'document_not_found'
+/** Returns true if the caller cannot see a document, or the document does not exist. */
+function isHidden(error: unknown): boolean {
+  if (!(error instanceof WbError)) return false
+  return error.code === 'document_not_found' || error.code === 'policy_principal_required'
 }
