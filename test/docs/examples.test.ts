@@ -58,7 +58,7 @@ const setupCommands: Record<string, string> = {
   'access principals update': 'wb access principals create alice',
   'access principals delete': 'wb access principals create alice',
   'access explain': accessFiles,
-  'access who': `wb workspaces update demo --no-rlac; ${accessFiles}`,
+  'access who': accessFiles,
   'access what': accessFiles,
   'access diff': accessFiles,
   'access test': accessFiles,
@@ -98,7 +98,7 @@ const ids = Object.keys(commands)
 
 /** Commands that can share a sandbox, because each leaves what the next one needs, or has setup commands. */
 const canShareSandbox =
-  /^(?:access|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
+  /^(?:access(?!:drill)|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
 
 /** Groups of commands that share a server, which is faster. Their output does not depend on it. */
 const sharedGroups: [name: string, ids: string[]][] = [
