@@ -88,17 +88,17 @@ export function mcpServerHandlers(servers: McpServers, signIns: McpSignIns): Han
       const page = await servers.list(params.workspaceId, query)
       return { status: 200, body: { ...page, items: page.items.map(toResponse) } }
     },
-    create: async ({ params, body }, caller) => ({
+    create: async ({ params, body }, { signal }) => ({
       status: 201,
-      body: toResponse(await servers.create(params.workspaceId, body, caller)),
+      body: toResponse(await servers.create(params.workspaceId, body, signal)),
     }),
     show: async ({ params }) => ({
       status: 200,
       body: toResponse(await servers.get(params.workspaceId, params.mcpServerId)),
     }),
-    update: async ({ params, body }, caller) => ({
+    update: async ({ params, body }) => ({
       status: 200,
-      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body, caller)),
+      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body)),
     }),
     delete: async ({ params }) => {
       await servers.delete(params.workspaceId, params.mcpServerId)
