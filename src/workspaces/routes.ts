@@ -49,9 +49,9 @@ export function connectHandlers(connections: Connections): Handlers<typeof conne
       status: 200,
       body: await connections.verify(params.workspaceId, caller),
     }),
-    traffic: async ({ params, query }) => ({
+    traffic: async ({ params, query }, caller) => ({
       status: 200,
-      body: await connections.traffic(params.workspaceId, query),
+      body: await connections.traffic(params.workspaceId, query, caller),
       headers: { 'cache-control': 'no-store' },
     }),
   }

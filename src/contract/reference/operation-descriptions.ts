@@ -42,7 +42,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Returns ready-to-use code for agent frameworks and MCP clients, with the addresses of this workspace filled in.',
   'connect.verify':
     'Lists the MCP tools of a workspace as a client would. Returns 200 even if that fails. The result is in `ok`.',
-  'connect.traffic': 'Returns the latest tool calls that MCP clients made in a workspace, newest first.',
+  'connect.traffic':
+    'Returns the latest tool calls that MCP clients made in a workspace, newest first. With row-level access, a caller without the scope `manage:access` gets only its own calls.',
   'apiKeys.list': 'Returns the keys of a workspace, including revoked ones. Tokens are never returned.',
   'apiKeys.create':
     'Creates an API key. Only this response contains the token. You cannot grant scopes that you do not have.',
