@@ -49,9 +49,9 @@ export function connectHandlers(connections: Connections): Handlers<typeof conne
       status: 200,
       body: await connections.verify(params.workspaceId, caller),
     }),
-    traffic: async ({ params, query }) => ({
+    traffic: async ({ params, query }, caller) => ({
       status: 200,
-      body: await connections.traffic(params.workspaceId, query),
+      body: await connections.traffic(params.workspaceId, query, caller),
       headers: { 'cache-control': 'no-store' },
     }),
   }
@@ -88,20 +88,20 @@ export function mcpServerHandlers(servers: McpServers, signIns: McpSignIns): Han
       const page = await servers.list(params.workspaceId, query)
       return { status: 200, body: { ...page, items: page.items.map(toResponse) } }
     },
-    create: async ({ params, body }, { signal }) => ({
+    create: async ({ params, body }, caller) => ({
       status: 201,
-      body: toResponse(await servers.create(params.workspaceId, body, signal)),
+      body: toResponse(await servers.create(params.workspaceId, body, caller)),
     }),
     show: async ({ params }) => ({
       status: 200,
       body: toResponse(await servers.get(params.workspaceId, params.mcpServerId)),
     }),
-    update: async ({ params, body }) => ({
+    update: async ({ params, body }, caller) => ({
       status: 200,
-      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body)),
+      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body, caller)),
     }),
-    delete: async ({ params }) => {
-      await servers.delete(params.workspaceId, params.mcpServerId)
+    delete: async ({ params }, caller) => {
+      await servers.delete(params.workspaceId, params.mcpServerId, caller)
       return { status: 204, body: undefined }
     },
     testConnection: async ({ params }, caller) => ({
