@@ -183,20 +183,21 @@ export class Documents {
         ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
-      const isReplaced = haveInheritedFieldsChanged(before, after)
-        ? await this.replaceWithChunks(stored, after, caller)
-        : await this.replace(after, stored)
-      if (isReplaced) return after
+      if (await this.applyChange(stored, after, caller)) return after
     }
     throw new WbError('conflict', 'other requests kept changing the document; retry the update')
   }
 
-  /** Like {@link replace}, but also changes the chunks. Throws the errors of {@link requireChangeable}. */
-  private async replaceWithChunks(
+  /**
+   * Stores a changed document and its chunks. Returns false if it changed or was deleted in the meantime. Throws the errors
+   * of {@link requireChangeable}.
+   */
+  private async applyChange(
     before: Stored<DocumentRow>,
     after: DocumentRow,
     caller: Caller,
   ): Promise<boolean> {
+    if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
     // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
     const authorize = () => this.requireChangeable(before.row, 'update', caller)
     const write = () => this.parts.rewriter.replaceDocument({ before, after, authorize }, caller.signal)

@@ -4,7 +4,7 @@ import { documentMatcher } from '../access/policy/document-fields.ts'
 import type { RowAccess } from '../access/row-access.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type DocumentRow, tables } from '../storage/tables.ts'
+import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { BaseKey } from './document-key.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
@@ -33,13 +33,11 @@ export interface PassageCheck {
 /** Returns a check of the passages that a caller may see in a workspace. */
 export type OpenPassageCheck = PassageVisibility['open']
 
-interface PassageDecision {
-  readonly isVisible: boolean
-  /** The document that decided; absent for a record, and for a caller who may see everything. */
-  readonly document?: DocumentRow
+/** A reference to a passage of a knowledge base. */
+interface StoredReference extends PassageReference, BaseKey {
+  readonly knowledgeBaseId: string
+  readonly readAt: string
 }
-
-const hidden: PassageDecision = { isVisible: false }
 
 /** Decides which passages callers may see. */
 export class PassageVisibility {
@@ -50,17 +48,16 @@ export class PassageVisibility {
   /** @throws workspace_not_found */
   async open(workspaceId: string, caller: Pick<Caller, 'rowAccess'>): Promise<PassageCheck> {
     const access = await caller.rowAccess(workspaceId)
-    const decisions = new Map<string, Promise<PassageDecision>>()
+    const decisions = new Map<string, Promise<boolean>>()
     return {
       seesAll: !access.isEnabled || access.actor.kind === 'operator',
-      isVisible: async ({ knowledgeBaseId, documentId, chunkId }, readAt) => {
-        if (knowledgeBaseId === null || !access.isEnabled) return true
-        const key = JSON.stringify([knowledgeBaseId, documentId, chunkId])
-        const decision =
-          decisions.get(key) ?? this.#decide({ workspaceId, knowledgeBaseId, documentId, chunkId }, access)
+      isVisible: ({ knowledgeBaseId, documentId, chunkId }, readAt) => {
+        if (knowledgeBaseId === null || !access.isEnabled) return Promise.resolve(true)
+        const reference = { workspaceId, knowledgeBaseId, documentId, chunkId, readAt }
+        const key = JSON.stringify(reference)
+        const decision = decisions.get(key) ?? this.#decide(reference, access)
         decisions.set(key, decision)
-        const { isVisible, document } = await decision
-        return isVisible && (!document || existedAt(document, readAt))
+        return decision
       },
     }
   }
@@ -70,11 +67,8 @@ export class PassageVisibility {
    * knowledge base, is visible if the record is, and still belongs to that document. A caller who may not see all rows
    * cannot see a missing row.
    */
-  async #decide(
-    passage: PassageReference & { readonly workspaceId: string; readonly knowledgeBaseId: string },
-    access: RowAccess,
-  ): Promise<PassageDecision> {
-    const { workspaceId, knowledgeBaseId, documentId, chunkId } = passage
+  async #decide(reference: StoredReference, access: RowAccess): Promise<boolean> {
+    const { workspaceId, knowledgeBaseId, documentId, readAt } = reference
     const { rows } = this.parts
     const [base, document] = await Promise.all([
       rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
@@ -82,21 +76,19 @@ export class PassageVisibility {
         ? undefined
         : rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
     ])
-    if (!base) return hidden
-    let decider: DocumentRow | undefined
-    const isVisible = await access.canRead(base.row, { action: 'get' }, async visibility => {
+    if (!base) return false
+    return access.canRead(base.row, { action: 'get' }, async visibility => {
       if (!visibility.filter) return true
-      decider = document?.row
-      if (decider) return documentMatcher(visibility)(decider)
-      return chunkId !== null && this.#isRecordVisible({ ...passage, chunkId }, visibility)
+      if (document) return existedAt(document.row, readAt) && documentMatcher(visibility)(document.row)
+      return this.#isRecordVisible(reference, visibility)
     })
-    return { isVisible, ...(decider && { document: decider }) }
   }
 
   async #isRecordVisible(
-    { workspaceId, knowledgeBaseId, documentId, chunkId }: BaseKey & PassageReference & { chunkId: string },
+    { workspaceId, knowledgeBaseId, documentId, chunkId }: StoredReference,
     visibility: Visibility,
   ): Promise<boolean> {
+    if (chunkId === null) return false
     try {
       const { store, key } = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const [owner] = await store.owners(key, [chunkId], visibility)

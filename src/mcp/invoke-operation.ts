@@ -24,6 +24,7 @@ interface CallOrigin {
 /** Result of a call, with the facts to record about the call. */
 interface RecordedResult extends FacadeResult {
   readonly outcome: TrafficEntry['outcome']
+  /** Never text of the result, because others can read it. */
   readonly reason?: string | undefined
   readonly requiredScope?: string | undefined
 }
@@ -86,12 +87,12 @@ async function runOperation(
     const routeCaller = new RouteCaller(workspaceId, caller, deps.audit)
     const result = await operation.run(input, { workspaceId, caller, routeCaller })
     if (!result.isError) return { ...result, outcome: 'success' }
-    return { ...result, outcome: 'failure', reason: reasonOf(result.payload) }
+    return { ...result, outcome: 'failure', reason: result.code ?? outcomeOf(result.payload) }
   } catch (error) {
     const { code, message } = caller.signal.aborted
       ? { code: undefined, message: 'the caller disconnected' }
       : failureOf(deps, error, caller.requestId)
-    return { outcome: 'failure', payload: message, isError: true, code, reason: message }
+    return { outcome: 'failure', payload: message, isError: true, code, reason: code ?? message }
   }
 }
 
@@ -102,10 +103,10 @@ function failureOf({ reportFailure }: InvokeDependencies, error: unknown, reques
   return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }
 }
 
-function reasonOf(payload: unknown): string | undefined {
-  if (typeof payload === 'string') return payload
-  const { message } = payload as { message?: unknown }
-  return typeof message === 'string' ? message : undefined
+/** Returns the outcome that an operation with its own outcomes reports. */
+function outcomeOf(payload: unknown): string | undefined {
+  const { outcome } = payload as { outcome?: unknown }
+  return typeof outcome === 'string' ? outcome : undefined
 }
 
 function record(

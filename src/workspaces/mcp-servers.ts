@@ -20,6 +20,7 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
+import { authorizeDestination } from './authorize-destination.ts'
 import { createOffer, type McpOffer } from './mcp-offer.ts'
 import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
 import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
@@ -62,9 +63,15 @@ export class McpServers {
    * are accepted when it first responds.
    *
    * @throws workspace_not_found, validation_error
+   * @throws forbidden  row-level access is on, and the caller lacks `manage:access`
    */
-  async create(workspaceId: string, fields: McpServerCreate, signal: AbortSignal): Promise<McpServerRow> {
+  async create(
+    workspaceId: string,
+    fields: McpServerCreate,
+    caller: Pick<Caller, 'auth' | 'signal'>,
+  ): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.deps
+    await authorizeDestination(rows, workspaceId, caller)
     checkUrl('url', fields.url)
     requireNoSecret(fields.url)
     requireConsistentAuth(fields)
@@ -77,7 +84,7 @@ export class McpServers {
     ])
     if (!outcome.ok) throw workspaceNotFound(workspaceId)
     const canListTools = row.enabled && row.authType === 'credential'
-    const offer = canListTools ? await this.#fetchOffer(row, newServerTimeoutMs, signal) : undefined
+    const offer = canListTools ? await this.#fetchOffer(row, newServerTimeoutMs, caller.signal) : undefined
     if (offer instanceof McpFailure) {
       const facts = { workspaceId, mcpServerId: row.mcpServerId, error: offer }
       this.deps.log.info(facts, 'the tools of a new MCP server cannot be listed yet')
@@ -99,10 +106,17 @@ export class McpServers {
    * values is kept.
    *
    * @throws workspace_not_found, mcp_server_not_found, validation_error
+   * @throws forbidden  row-level access is on, and the caller lacks `manage:access`
    */
-  async update(workspaceId: string, mcpServerId: string, patch: McpServerPatch): Promise<McpServerRow> {
+  async update(
+    workspaceId: string,
+    mcpServerId: string,
+    patch: McpServerPatch,
+    caller: Pick<Caller, 'auth'>,
+  ): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.deps
     await this.get(workspaceId, mcpServerId)
+    await authorizeDestination(rows, workspaceId, caller)
     if (patch.url !== undefined) checkUrl('url', patch.url)
     const now = timestamp(clock)
     const key = [workspaceId, mcpServerId]

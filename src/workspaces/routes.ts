@@ -88,17 +88,17 @@ export function mcpServerHandlers(servers: McpServers, signIns: McpSignIns): Han
       const page = await servers.list(params.workspaceId, query)
       return { status: 200, body: { ...page, items: page.items.map(toResponse) } }
     },
-    create: async ({ params, body }, { signal }) => ({
+    create: async ({ params, body }, caller) => ({
       status: 201,
-      body: toResponse(await servers.create(params.workspaceId, body, signal)),
+      body: toResponse(await servers.create(params.workspaceId, body, caller)),
     }),
     show: async ({ params }) => ({
       status: 200,
       body: toResponse(await servers.get(params.workspaceId, params.mcpServerId)),
     }),
-    update: async ({ params, body }) => ({
+    update: async ({ params, body }, caller) => ({
       status: 200,
-      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body)),
+      body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body, caller)),
     }),
     delete: async ({ params }) => {
       await servers.delete(params.workspaceId, params.mcpServerId)

@@ -33,7 +33,7 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Na
     }),
     create: async (
       { params, body }: { params: ServicePathParams; body: Create },
-      caller: Pick<Caller, 'signal'>,
+      caller: Pick<Caller, 'auth' | 'signal'>,
     ) => ({
       status: 201 as const,
       body: await services.create(params.workspaceId, body, caller),
@@ -44,7 +44,7 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Na
     }),
     update: async (
       { params, body }: { params: Params; body: Partial<Row> },
-      caller: Pick<Caller, 'signal'>,
+      caller: Pick<Caller, 'auth' | 'signal'>,
     ) => ({
       status: 200 as const,
       body: await services.update(params.workspaceId, params[idName], body, caller),

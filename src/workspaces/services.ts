@@ -8,6 +8,7 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import { authorizeDestination } from './authorize-destination.ts'
 import { type AnyService, type ServiceKind, serviceNotFound } from './service-kinds.ts'
 
 export interface ServicesDependencies<Row extends AnyService> {
@@ -42,17 +43,19 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    * Creates a service.
    *
    * @throws workspace_not_found
+   * @throws forbidden         row-level access is on, and the caller lacks `manage:access`
    * @throws conflict          the ID is taken
    * @throws validation_error  requests to the endpoint are not allowed
    * @throws the errors of `checkBeforeWrite`
    */
-  async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
+  async create(workspaceId: string, fields: Create, caller: Pick<Caller, 'auth' | 'signal'>): Promise<Row> {
     await requireWorkspace(this.deps.rows, workspaceId)
+    await this.authorizeDestination(workspaceId, caller)
     const { noun, table, idField } = this.kind
     const now = timestamp(this.deps.clock)
     const id = fields[idField] ?? newId()
     const row = { ...fields, [idField]: id, workspaceId, createdAt: now, updatedAt: now } as unknown as Row
-    await this.validate(row, fields, signal)
+    await this.validate(row, fields, caller.signal)
     const outcome = await this.deps.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table, row },
@@ -73,6 +76,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   /**
    * Changes a service.
    *
+   * @throws forbidden         row-level access is on, and the caller lacks `manage:access`
    * @throws `kind.inUse`      the patch changes a field in `kind.fixedWhileInUse` while a knowledge base or an agent uses
    *   the service
    * @throws validation_error  requests to the endpoint are not allowed
@@ -82,10 +86,11 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     workspaceId: string,
     id: string,
     patch: Partial<Row>,
-    { signal }: Pick<Caller, 'signal'>,
+    caller: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<Row> {
     const before = await this.get(workspaceId, id)
-    await this.validate({ ...before, ...patch }, patch, signal)
+    await this.authorizeDestination(workspaceId, caller)
+    await this.validate({ ...before, ...patch }, patch, caller.signal)
     const now = timestamp(this.deps.clock)
     const changed = await changeRow(
       this.deps.rows,
@@ -130,6 +135,10 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
 
   notFound(id: string): WbError {
     return serviceNotFound(this.kind, id)
+  }
+
+  private async authorizeDestination(workspaceId: string, caller: Pick<Caller, 'auth'>): Promise<void> {
+    if (this.kind.receivesContent) await authorizeDestination(this.deps.rows, workspaceId, caller)
   }
 
   private async validate(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
