@@ -10,6 +10,7 @@ const docs = 'test/docs/**/*.test.ts'
 /** Tests that repeat attacks, crashes or races many times, or measure quality on a whole collection. */
 const endurance = [
   'access/mutation',
+  'access/row-level-model',
   'agents/chat/cranfield',
   'agents/chat/many-answers',
   'agents/chat/memory',
@@ -21,6 +22,7 @@ const endurance = [
   'knowledge/rare-words',
   'processes/commands',
   'processes/ended-at-once',
+  'processes/killed-decisions',
   'processes/killed-ingest',
   'processes/killed-turn',
   'processes/renewal',
@@ -28,6 +30,7 @@ const endurance = [
   'storage/durability',
   'storage/posting-backfill',
   'storage/postings/kills',
+  'storage/scan-workers',
   'workspaces/cascade-faults',
 ].map(name => `test/${name}.test.ts`)
 

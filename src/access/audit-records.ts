@@ -14,10 +14,14 @@ import type { AuthContext } from './subject.ts'
 /** Interval at which records of other processes are polled, in milliseconds. */
 const pollMs = 500
 const sliceSize = 100
-/** Actions whose records name documents, jobs or conversations. */
+/**
+ * Actions whose records can contain facts about documents, jobs or conversations. Earlier versions stored error messages in
+ * those of `mcp.invoke`.
+ */
 const rowActions: ReadonlySet<AuditAction> = new Set([
   'document.delete',
   'job.claim',
+  'mcp.invoke',
   'tool.invoke',
   'tool.decide',
 ])
@@ -91,7 +95,7 @@ export class AuditRecords {
   }
 
   /**
-   * Returns the filter for a caller; undefined if it may see all records. With row-level access, records that name
+   * Returns the filter for a caller; undefined if it may see all records. With row-level access, records with facts about
    * documents, jobs or conversations are visible to their subject and to callers with `manage:access`, because these rows
    * can be hidden.
    */

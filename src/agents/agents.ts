@@ -1,4 +1,5 @@
 import { authorize } from '../access/authorize.ts'
+import { authorizeDestination } from '../access/authorize-destination.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
@@ -16,6 +17,7 @@ import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-k
 import { conversationVisibility } from './conversation-visibility.ts'
 import { conversationDeletion } from './conversations.ts'
 import { agentNotFound } from './not-found.ts'
+import { sendsWithoutApproval } from './tools/permission.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** Maximum number of conversations deleted in one transaction. */
@@ -43,6 +45,8 @@ export class Agents {
 
   /**
    * @throws workspace_not_found
+   * @throws forbidden                                           row-level access is on, the agent can send text without an
+   *                                                             approval, and the caller lacks `manage:access`
    * @throws llm_service_not_found, reranking_service_not_found  a service of the agent does not exist
    * @throws agent_tool_unresolved                               some of its tools are not available in the workspace
    * @throws conflict                                            the ID is already in use
@@ -55,7 +59,9 @@ export class Agents {
     await requireWorkspace(this.deps.rows, workspaceId)
     await this.deps.tools.require(workspaceId, fields.toolIds, auth)
     const now = timestamp(this.deps.clock)
-    return this.insert({ ...fields, workspaceId, agentId, createdAt: now, updatedAt: now })
+    const agent = { ...fields, workspaceId, agentId, createdAt: now, updatedAt: now }
+    await this.authorizeSending(agent, auth)
+    return this.insert(agent)
   }
 
   /**
@@ -87,6 +93,8 @@ export class Agents {
    * Changes some fields. Does not check the availability of tools that the agent already lists.
    *
    * @throws workspace_not_found, agent_not_found
+   * @throws forbidden  row-level access is on, the changed agent can send text without an approval, and the caller lacks
+   *                    `manage:access`
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
    */
   async update(workspaceId: string, agentId: string, patch: AgentPatch, auth: AuthContext): Promise<Agent> {
@@ -103,7 +111,11 @@ export class Agents {
       rows,
       tables.agents,
       [workspaceId, agentId],
-      row => ({ ...row, ...patch, updatedAt: now }),
+      async row => {
+        const agent = { ...row, ...patch, updatedAt: now }
+        await this.authorizeSending(agent, auth)
+        return agent
+      },
       () => bindings.map(({ check }) => check),
     )
     if ('absent' in changed) throw agentNotFound(agentId)
@@ -146,6 +158,12 @@ export class Agents {
         hint: 'Retry the delete.',
       },
     )
+  }
+
+  /** @throws workspace_not_found, forbidden */
+  private async authorizeSending(agent: Agent, auth: AuthContext): Promise<void> {
+    if (sendsWithoutApproval(agent))
+      authorizeDestination(await requireWorkspace(this.deps.rows, agent.workspaceId), { auth })
   }
 
   private async insert(agent: Agent): Promise<Agent> {

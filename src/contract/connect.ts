@@ -68,7 +68,10 @@ export const TrafficEntry = z
     outcome: z.enum(['success', 'failure', 'denied']),
     subjectType: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
     subjectLabel: z.string().nullable(),
-    reason: z.string().nullable(),
+    reason: z.string().nullable().meta({
+      description:
+        'error code of a failed call, or why the call was denied or aborted; null for a successful call',
+    }),
   })
   .meta({ id: 'Entry' })
 export type TrafficEntry = z.output<typeof TrafficEntry>

@@ -24,6 +24,8 @@ type Ask = RouteProbe['ask']
 const acceptsEvents = { accept: 'application/json, text/event-stream' }
 export const question = `What does ${sharedWord} say?`
 const pageLimit = 7
+/** Maximum number of items of an MCP list or search. */
+const mcpItemsMax = 50
 /** Maximum number of passages of a search. */
 const topK = 1_000
 const missingId = '00000000-0000-4000-8000-000000000000'
@@ -149,9 +151,9 @@ async function askMcp(asker: Asker): Promise<void> {
   const tool = (name: string, args: object = {}) => callMcp(asker, 'tools/call', { name, arguments: args })
   for (const { knowledgeBaseId } of world.bases) {
     const inBase = world.documents.filter(({ base }) => base.knowledgeBaseId === knowledgeBaseId)
-    await tool('list_documents', { knowledgeBaseId, limit: 50 })
-    const found = await tool('search_kb', { knowledgeBaseId, text: sharedWord, topK: 50 })
-    run.expectShown('mcp.send', principalId, found, inBase.length <= 50 ? inBase : [])
+    const listed = await tool('list_documents', { knowledgeBaseId, limit: mcpItemsMax })
+    run.expectShown('mcp.send', principalId, listed, inBase.length <= mcpItemsMax ? inBase : [])
+    await tool('search_kb', { knowledgeBaseId, text: sharedWord, topK: mcpItemsMax })
     for (const { documentId } of inBase) await tool('get_document', { knowledgeBaseId, documentId })
   }
   for (const { base, documentId } of world.documents) {

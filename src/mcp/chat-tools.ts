@@ -55,7 +55,8 @@ export function chatTools(deps: ChatToolDependencies): FacadeTool[] {
           .get(conversationKey, caller.auth)
           .catch(error => rethrowAsChatNotFound(input.chatId, error))
         const { message } = await deps.replies.reply(conversationKey, input.content, caller)
-        return { payload: message.content ?? '', isError: hasFailed(message) }
+        const payload = message.content ?? ''
+        return hasFailed(message) ? { payload, isError: true, code: 'chat_answer_failed' } : { payload }
       },
     }),
     declareTool({
@@ -98,10 +99,10 @@ async function runAgent(deps: ChatToolDependencies, run: AgentRun, call: FacadeC
     if (!(error instanceof WbError)) throw error
     const { code, message } = error
     const details = { agentId: run.agentId, message }
-    if (code === 'agent_not_found') return { isError: true, payload: { outcome: code, ...details } }
+    if (code === 'agent_not_found') return { isError: true, code, payload: { outcome: code, ...details } }
     if (code !== 'chat_not_found') throw error
     const { conversationId: requestedId } = run
-    return { isError: true, payload: { outcome: code, conversationId: requestedId, ...details } }
+    return { isError: true, code, payload: { outcome: code, conversationId: requestedId, ...details } }
   }
   const conversationKey = { workspaceId: call.workspaceId, agentId: run.agentId, conversationId }
   const { message, contextChunkIds } = await deps.replies.reply(conversationKey, run.content, call.caller)

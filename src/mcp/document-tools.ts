@@ -80,8 +80,12 @@ export function documentTools({ routes }: DocumentToolDependencies): FacadeTool[
           return { payload: { ...describeDocument(body), text }, nextCursor }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'document_not_found') throw error
-          const { documentId: id } = documentKey
-          return { isError: true, payload: { outcome: 'not_found', documentId: id, message: error.message } }
+          const { code, message } = error
+          return {
+            isError: true,
+            code,
+            payload: { outcome: 'not_found', documentId: documentKey.documentId, message },
+          }
         }
       },
     }),

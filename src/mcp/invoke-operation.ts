@@ -1,6 +1,7 @@
 import type { AuditTrail } from '../access/audit-trail.ts'
 import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
+import { subjectName } from '../access/subject.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
 import { type ErrorCode, type ErrorEnvelope, WbError } from '../contract/errors.ts'
 import { validate } from '../http/validate.ts'
@@ -9,7 +10,7 @@ import type { FacadeOperation, FacadeResult } from './tool.ts'
 
 export interface InvokeDependencies {
   readonly audit: Pick<AuditTrail, 'note'>
-  readonly traffic: { add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void }
+  readonly traffic: { add(workspaceId: string, subject: string | null, call: Omit<TrafficEntry, 'at'>): void }
   /** Logs a failure, and returns the error to send to the caller. */
   readonly reportFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
@@ -24,14 +25,15 @@ interface CallOrigin {
 /** Result of a call, with the facts to record about the call. */
 interface RecordedResult extends FacadeResult {
   readonly outcome: TrafficEntry['outcome']
-  /** Never text of the result, because others can read it. */
-  readonly reason?: string | undefined
+  /** Why the call was denied or aborted. Absent for a failure, whose message can contain text of an answer or an ID. */
+  readonly reason?: string
   readonly requiredScope?: string | undefined
 }
 
 /**
  * Runs an operation if the caller is authorized and the arguments are valid. Records the call or the denial
- * in the audit trail, but not invalid arguments of an authorized caller.
+ * in the audit trail, but not invalid arguments of an authorized caller. The record of a failure contains its code, and no
+ * text of the result.
  *
  * @see docs/requirements.md#S5.5-25
  */
@@ -86,13 +88,14 @@ async function runOperation(
   try {
     const routeCaller = new RouteCaller(workspaceId, caller, deps.audit)
     const result = await operation.run(input, { workspaceId, caller, routeCaller })
-    if (!result.isError) return { ...result, outcome: 'success' }
-    return { ...result, outcome: 'failure', reason: result.code ?? outcomeOf(result.payload) }
+    return { ...result, outcome: result.isError ? 'failure' : 'success' }
   } catch (error) {
-    const { code, message } = caller.signal.aborted
-      ? { code: undefined, message: 'the caller disconnected' }
-      : failureOf(deps, error, caller.requestId)
-    return { outcome: 'failure', payload: message, isError: true, code, reason: code ?? message }
+    if (caller.signal.aborted) {
+      const reason = 'the caller disconnected'
+      return { outcome: 'failure', payload: reason, isError: true, reason }
+    }
+    const { code, message } = failureOf(deps, error, caller.requestId)
+    return { outcome: 'failure', payload: message, isError: true, code }
   }
 }
 
@@ -103,22 +106,16 @@ function failureOf({ reportFailure }: InvokeDependencies, error: unknown, reques
   return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }
 }
 
-/** Returns the outcome that an operation with its own outcomes reports. */
-function outcomeOf(payload: unknown): string | undefined {
-  const { outcome } = payload as { outcome?: unknown }
-  return typeof outcome === 'string' ? outcome : undefined
-}
-
 function record(
   { audit, traffic }: InvokeDependencies,
   { name }: FacadeOperation,
   { workspaceId, caller }: CallOrigin,
-  { outcome, reason, requiredScope }: RecordedResult,
+  { outcome, code, reason = code, requiredScope }: RecordedResult,
 ): void {
   const details = { toolName: name, ...(reason && { reason }), ...(requiredScope && { requiredScope }) }
   audit.note(caller, { action: 'mcp.invoke', outcome, workspaceId, details })
   const { subject } = caller.auth
-  traffic.add(workspaceId, {
+  traffic.add(workspaceId, subjectName(caller.auth), {
     toolName: name,
     outcome,
     subjectType: subject?.type ?? 'anonymous',

@@ -23,7 +23,7 @@ export interface FacadeResult {
   readonly isError?: boolean
   /** Cursor of the next page of a list; null or absent on the last page. */
   readonly nextCursor?: string | null
-  /** Error code of an operation that was denied, or that failed with a known code. */
+  /** Error code of an operation that was denied or failed. The only part of a failed result that is recorded. */
   readonly code?: ErrorCode | undefined
 }
 

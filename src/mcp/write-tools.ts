@@ -129,7 +129,7 @@ export function writeTools({ routes }: WriteToolDependencies): FacadeTool[] {
           const created = (await routeCaller.call(kb.create, routes.kb.create, { body })).body
           return { payload: { outcome: 'created', ...toCreatedResult(created) } }
         } catch (error) {
-          return { isError: true, payload: creationFailure(error) }
+          return creationFailure(error)
         }
       },
     }),
@@ -162,7 +162,7 @@ function toIngestResult(reply: ReplyBody<typeof documents.ingest>): FacadeResult
     return { payload: { outcome, documentId, sourceFilename, contentHash, message } }
   }
   const message = 'another text has this file name; send overwriteOnNameConflict to replace it with this text'
-  return { isError: true, payload: { outcome, documentId, sourceFilename, message } }
+  return { isError: true, code: 'conflict', payload: { outcome, documentId, sourceFilename, message } }
 }
 
 async function deleteDocument(
@@ -201,10 +201,13 @@ function toCreatedResult(base: ReplyBody<typeof kb.create>) {
  *
  * @throws the error itself, if it is not a `WbError`
  */
-function creationFailure(error: unknown) {
+function creationFailure(error: unknown): FacadeResult {
   if (!(error instanceof WbError)) throw error
   const { code, message } = error
-  return code.endsWith('_not_found') ? { outcome: 'not_found', message } : { outcome: 'error', code, message }
+  const payload = code.endsWith('_not_found')
+    ? { outcome: 'not_found', message }
+    : { outcome: 'error', code, message }
+  return { isError: true, code, payload }
 }
 
 /**

@@ -1,7 +1,10 @@
+import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
+import { subjectName } from '../access/subject.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { needs } from '../contract/access.ts'
 import type { SnippetQuery, Snippets, TrafficEntry, Verification } from '../contract/connect.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { buildSnippets } from './connect-snippets.ts'
@@ -73,14 +76,16 @@ export class Connections {
   }
 
   /**
-   * Returns the latest calls, and a summary of all stored calls.
+   * Returns the latest calls, and a summary of all stored calls. With row-level access, returns only the calls of the
+   * caller, unless it has the scope `manage:access`.
    *
    * @throws workspace_not_found
    */
-  async traffic(workspaceId: string, { limit }: { limit: number }) {
-    await requireWorkspace(this.deps.rows, workspaceId)
-    const { traffic, mcpEnabled } = this.deps
-    const calls = traffic.list(workspaceId)
+  async traffic(workspaceId: string, { limit }: { limit: number }, caller: Pick<Caller, 'auth'>) {
+    const { rows, traffic, mcpEnabled } = this.deps
+    const { rlacEnabled } = await requireWorkspace(rows, workspaceId)
+    const seesAll = !rlacEnabled || decideAccess({ rule: needs('manage:access'), workspaceId }, caller).allow
+    const calls = traffic.list(workspaceId, seesAll ? undefined : subjectName(caller.auth))
     return { workspaceId, mcpEnabled, entries: calls.slice(0, limit), summary: summaryOf(calls) }
   }
 }

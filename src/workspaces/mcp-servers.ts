@@ -1,5 +1,6 @@
+import { authorizeStoredDestination } from '../access/authorize-destination.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { TimedOut, withTimeout } from '../base/deadline.ts'
@@ -20,7 +21,6 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
-import { authorizeDestination } from './authorize-destination.ts'
 import { createOffer, type McpOffer } from './mcp-offer.ts'
 import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
 import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
@@ -44,7 +44,7 @@ export interface McpServersDependencies {
   readonly signIns: Pick<McpSignIns, 'withAccessTokens'>
 }
 
-/** The caller whose access tokens are sent to a server. */
+/** The caller whose rights are checked, and whose access tokens are sent to a server. */
 type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The MCP servers whose tools the agents of a workspace can call. @see docs/tool-servers.md */
@@ -65,24 +65,17 @@ export class McpServers {
    * @throws workspace_not_found, validation_error
    * @throws forbidden  row-level access is on, and the caller lacks `manage:access`
    */
-  async create(
-    workspaceId: string,
-    fields: McpServerCreate,
-    caller: Pick<Caller, 'auth' | 'signal'>,
-  ): Promise<McpServerRow> {
+  async create(workspaceId: string, fields: McpServerCreate, caller: ServerCaller): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.deps
-    await authorizeDestination(rows, workspaceId, caller)
+    const workspaceCheck = await authorizeStoredDestination(rows, workspaceId, caller)
     checkUrl('url', fields.url)
     requireNoSecret(fields.url)
     requireConsistentAuth(fields)
     const now = timestamp(clock)
     const times = { createdAt: now, updatedAt: now }
     const row: McpServerRow = { workspaceId, mcpServerId: newId(), ...fields, ...times, reviewedTools: null }
-    const outcome = await rows.atomic([
-      { op: 'require', table: tables.workspaces, key: [workspaceId] },
-      { op: 'insert', table: tables.mcpServers, row },
-    ])
-    if (!outcome.ok) throw workspaceNotFound(workspaceId)
+    const outcome = await rows.atomic([workspaceCheck, { op: 'insert', table: tables.mcpServers, row }])
+    if (!outcome.ok) return this.create(workspaceId, fields, caller)
     const canListTools = row.enabled && row.authType === 'credential'
     const offer = canListTools ? await this.#fetchOffer(row, newServerTimeoutMs, caller.signal) : undefined
     if (offer instanceof McpFailure) {
@@ -112,11 +105,11 @@ export class McpServers {
     workspaceId: string,
     mcpServerId: string,
     patch: McpServerPatch,
-    caller: Pick<Caller, 'auth'>,
+    caller: ServerCaller,
   ): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.deps
+    const workspaceCheck = await authorizeStoredDestination(rows, workspaceId, caller)
     await this.get(workspaceId, mcpServerId)
-    await authorizeDestination(rows, workspaceId, caller)
     if (patch.url !== undefined) checkUrl('url', patch.url)
     const now = timestamp(clock)
     const key = [workspaceId, mcpServerId]
@@ -128,15 +121,21 @@ export class McpServers {
       requireNoSecret(url)
       return { ...after, reviewedTools: null }
     }
-    const changed = await changeRow(rows, tables.mcpServers, key, change, (before, after) =>
-      invalidatesSignIns(before, after) ? [signInsOf(key)] : [],
-    )
+    const changed = await changeRow(rows, tables.mcpServers, key, change, (before, after) => [
+      workspaceCheck,
+      ...(invalidatesSignIns(before, after) ? [signInsOf(key)] : []),
+    ])
     if ('row' in changed) return changed.row
+    if ('failedCheck' in changed) return this.update(workspaceId, mcpServerId, patch, caller)
     throw notFound(mcpServerId)
   }
 
-  /** @throws workspace_not_found, mcp_server_not_found */
-  async delete(workspaceId: string, mcpServerId: string): Promise<void> {
+  /**
+   * @throws workspace_not_found, mcp_server_not_found
+   * @throws forbidden  row-level access is on, and the caller lacks `manage:access`
+   */
+  async delete(workspaceId: string, mcpServerId: string, caller: Pick<Caller, 'auth'>): Promise<void> {
+    await authorizeStoredDestination(this.deps.rows, workspaceId, caller)
     await this.get(workspaceId, mcpServerId)
     const key = [workspaceId, mcpServerId]
     const outcome = await this.deps.rows.atomic([
@@ -187,25 +186,31 @@ export class McpServers {
    * Accepts some of the current tools of a server.
    *
    * @throws workspace_not_found, mcp_server_not_found
-   * @throws conflict  the server cannot be reached, or its tools have changed
+   * @throws forbidden  row-level access is on, and the caller lacks `manage:access`
+   * @throws conflict   the server cannot be reached, or its tools have changed
    */
   async review(
     workspaceId: string,
     mcpServerId: string,
-    { accept }: Review,
-    { auth, signal }: ServerCaller,
+    review: Review,
+    caller: ServerCaller,
   ): Promise<McpServerTools> {
     const { rows, clock } = this.deps
+    const { auth, signal } = caller
+    const workspaceCheck = await authorizeStoredDestination(rows, workspaceId, caller)
     const server = await this.get(workspaceId, mcpServerId)
     const offer = await this.#fetchOffer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure)
       throw new WbError('conflict', `the tools of the server cannot be listed: ${offer.message}`)
     const updatedAt = timestamp(clock)
-    const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
+    const change = (row: McpServerRow): McpServerRow => {
       if (row.url !== server.url) throw new WbError('conflict', 'the url of the server has changed')
-      return { ...row, reviewedTools: applyReview(row, offer, accept), updatedAt }
-    })
-    if (!('row' in changed)) throw notFound(mcpServerId)
+      return { ...row, reviewedTools: applyReview(row, offer, review.accept), updatedAt }
+    }
+    const key = [workspaceId, mcpServerId]
+    const changed = await changeRow(rows, tables.mcpServers, key, change, () => [workspaceCheck])
+    if ('failedCheck' in changed) return this.review(workspaceId, mcpServerId, review, caller)
+    if ('absent' in changed) throw notFound(mcpServerId)
     return { items: listToolStates(changed.row, offer), error: null }
   }
 

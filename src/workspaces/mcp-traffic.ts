@@ -6,6 +6,12 @@ const entriesMax = 256
 const workspacesMax = 1_000
 const retentionMs = 24 * 3_600_000
 
+/** A call, and the subject that made it; null for an anonymous caller. */
+interface RecordedCall {
+  readonly subject: string | null
+  readonly entry: TrafficEntry
+}
+
 /**
  * Recent MCP tool calls to this process, by workspace. Stored in memory only.
  *
@@ -13,23 +19,32 @@ const retentionMs = 24 * 3_600_000
  */
 export class McpTraffic {
   /** Calls by workspace ID. The workspace with the most recent call is last. */
-  readonly #calls = new Map<string, TrafficEntry[]>()
+  readonly #calls = new Map<string, RecordedCall[]>()
 
   constructor(private readonly clock: Clock) {}
 
-  add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void {
-    const at = timestamp(this.clock)
-    const calls = [...(this.#calls.get(workspaceId) ?? []), { at, ...call }].slice(-entriesMax)
+  /** @param subject  name of the subject that made the call, from `subjectName` */
+  add(workspaceId: string, subject: string | null, call: Omit<TrafficEntry, 'at'>): void {
+    const entry = { at: timestamp(this.clock), ...call }
+    const calls = [...(this.#calls.get(workspaceId) ?? []), { subject, entry }].slice(-entriesMax)
     this.#calls.delete(workspaceId)
     this.#calls.set(workspaceId, calls)
     const [oldest] = this.#calls.keys()
     if (this.#calls.size > workspacesMax) this.#calls.delete(oldest!)
   }
 
-  /** Returns the stored calls of a workspace, newest first. */
-  list(workspaceId: string): TrafficEntry[] {
+  /**
+   * Returns the stored calls of a workspace, newest first.
+   *
+   * @param subject  returns only the calls of this subject; all calls if omitted
+   */
+  list(workspaceId: string, subject?: string | null): TrafficEntry[] {
     const since = this.clock.now() - retentionMs
     const calls = this.#calls.get(workspaceId) ?? []
-    return calls.filter(({ at }) => Date.parse(at) > since).reverse()
+    const selected = subject === undefined ? calls : calls.filter(call => call.subject === subject)
+    return selected
+      .map(({ entry }) => entry)
+      .filter(({ at }) => Date.parse(at) > since)
+      .reverse()
   }
 }

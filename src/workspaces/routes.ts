@@ -49,9 +49,9 @@ export function connectHandlers(connections: Connections): Handlers<typeof conne
       status: 200,
       body: await connections.verify(params.workspaceId, caller),
     }),
-    traffic: async ({ params, query }) => ({
+    traffic: async ({ params, query }, caller) => ({
       status: 200,
-      body: await connections.traffic(params.workspaceId, query),
+      body: await connections.traffic(params.workspaceId, query, caller),
       headers: { 'cache-control': 'no-store' },
     }),
   }
@@ -100,8 +100,8 @@ export function mcpServerHandlers(servers: McpServers, signIns: McpSignIns): Han
       status: 200,
       body: toResponse(await servers.update(params.workspaceId, params.mcpServerId, body, caller)),
     }),
-    delete: async ({ params }) => {
-      await servers.delete(params.workspaceId, params.mcpServerId)
+    delete: async ({ params }, caller) => {
+      await servers.delete(params.workspaceId, params.mcpServerId, caller)
       return { status: 204, body: undefined }
     },
     testConnection: async ({ params }, caller) => ({

@@ -27,8 +27,6 @@ export interface ServiceKind<Row extends AnyService> {
   readonly usedBy: readonly ServiceUsage[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
-  /** True if services of this kind receive texts of documents or questions. */
-  readonly receivesContent: boolean
   /** Fields that stored content depends on. They cannot change while the service is in use. */
   readonly fixedWhileInUse: readonly ColumnName<Row>[]
 }
@@ -53,7 +51,6 @@ export const chunkingKind: ServiceKind<ChunkingService> = {
   usedBy: [byKnowledgeBases('byChunkingService')],
   notFound: 'chunking_service_not_found',
   inUse: 'chunking_service_in_use',
-  receivesContent: false,
   fixedWhileInUse: [],
 }
 
@@ -64,7 +61,6 @@ export const embeddingKind: ServiceKind<EmbeddingService> = {
   usedBy: [byKnowledgeBases('byEmbeddingService')],
   notFound: 'embedding_service_not_found',
   inUse: 'embedding_service_in_use',
-  receivesContent: true,
   fixedWhileInUse: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
 }
 
@@ -75,7 +71,6 @@ export const rerankingKind: ServiceKind<RerankingService> = {
   usedBy: [byKnowledgeBases('byRerankingService'), byAgents('byRerankingService')],
   notFound: 'reranking_service_not_found',
   inUse: 'reranking_service_in_use',
-  receivesContent: true,
   fixedWhileInUse: [],
 }
 
@@ -86,6 +81,5 @@ export const llmKind: ServiceKind<LlmService> = {
   usedBy: [byAgents('byLlmService')],
   notFound: 'llm_service_not_found',
   inUse: 'llm_service_in_use',
-  receivesContent: true,
   fixedWhileInUse: [],
 }

@@ -18,6 +18,7 @@ import type {
 import type { AnyService } from './service-kinds.ts'
 import type { Services } from './services.ts'
 
+type ServiceCaller = Pick<Caller, 'auth' | 'signal'>
 type ServicePathParams<Name extends string = never> = Record<'workspaceId' | Name, string>
 
 /** Returns handlers for the five operations on services of one kind. `idName` is the path parameter of the service ID. */
@@ -31,10 +32,7 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Na
       status: 200 as const,
       body: await services.list(params.workspaceId, query),
     }),
-    create: async (
-      { params, body }: { params: ServicePathParams; body: Create },
-      caller: Pick<Caller, 'auth' | 'signal'>,
-    ) => ({
+    create: async ({ params, body }: { params: ServicePathParams; body: Create }, caller: ServiceCaller) => ({
       status: 201 as const,
       body: await services.create(params.workspaceId, body, caller),
     }),
@@ -42,15 +40,12 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Na
       status: 200 as const,
       body: await services.get(params.workspaceId, params[idName]),
     }),
-    update: async (
-      { params, body }: { params: Params; body: Partial<Row> },
-      caller: Pick<Caller, 'auth' | 'signal'>,
-    ) => ({
+    update: async ({ params, body }: { params: Params; body: Partial<Row> }, caller: ServiceCaller) => ({
       status: 200 as const,
       body: await services.update(params.workspaceId, params[idName], body, caller),
     }),
-    delete: async ({ params }: { params: Params }) => {
-      await services.delete(params.workspaceId, params[idName])
+    delete: async ({ params }: { params: Params }, caller: ServiceCaller) => {
+      await services.delete(params.workspaceId, params[idName], caller)
       return { status: 204 as const, body: undefined }
     },
   }

@@ -1,5 +1,6 @@
+import { authorizeStoredDestination } from '../access/authorize-destination.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
@@ -7,8 +8,6 @@ import type { PageQuery } from '../contract/page.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
-import { authorizeDestination } from './authorize-destination.ts'
 import { type AnyService, type ServiceKind, serviceNotFound } from './service-kinds.ts'
 
 export interface ServicesDependencies<Row extends AnyService> {
@@ -25,6 +24,8 @@ export interface ServicesDependencies<Row extends AnyService> {
    */
   readonly checkBeforeWrite?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
+
+type ServiceCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The services of one kind. Omit `Create` if the caller does not create services. */
 export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
@@ -48,20 +49,16 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    * @throws validation_error  requests to the endpoint are not allowed
    * @throws the errors of `checkBeforeWrite`
    */
-  async create(workspaceId: string, fields: Create, caller: Pick<Caller, 'auth' | 'signal'>): Promise<Row> {
-    await requireWorkspace(this.deps.rows, workspaceId)
-    await this.authorizeDestination(workspaceId, caller)
+  async create(workspaceId: string, fields: Create, caller: ServiceCaller): Promise<Row> {
+    const workspaceCheck = await authorizeStoredDestination(this.deps.rows, workspaceId, caller)
     const { noun, table, idField } = this.kind
     const now = timestamp(this.deps.clock)
     const id = fields[idField] ?? newId()
     const row = { ...fields, [idField]: id, workspaceId, createdAt: now, updatedAt: now } as unknown as Row
     await this.validate(row, fields, caller.signal)
-    const outcome = await this.deps.rows.atomic([
-      { op: 'require', table: tables.workspaces, key: [workspaceId] },
-      { op: 'insert', table, row },
-    ])
+    const outcome = await this.deps.rows.atomic([workspaceCheck, { op: 'insert', table, row }])
     if (outcome.ok) return row
-    if (outcome.at === 0) throw workspaceNotFound(workspaceId)
+    if (outcome.at === 0) return this.create(workspaceId, fields, caller)
     throw new WbError('conflict', `${noun} with id '${id}' already exists`)
   }
 
@@ -76,20 +73,16 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   /**
    * Changes a service.
    *
+   * @throws workspace_not_found, `kind.notFound`
    * @throws forbidden         row-level access is on, and the caller lacks `manage:access`
    * @throws `kind.inUse`      the patch changes a field in `kind.fixedWhileInUse` while a knowledge base or an agent uses
    *   the service
    * @throws validation_error  requests to the endpoint are not allowed
    * @throws the errors of `checkBeforeWrite`
    */
-  async update(
-    workspaceId: string,
-    id: string,
-    patch: Partial<Row>,
-    caller: Pick<Caller, 'auth' | 'signal'>,
-  ): Promise<Row> {
+  async update(workspaceId: string, id: string, patch: Partial<Row>, caller: ServiceCaller): Promise<Row> {
+    const workspaceCheck = await authorizeStoredDestination(this.deps.rows, workspaceId, caller)
     const before = await this.get(workspaceId, id)
-    await this.authorizeDestination(workspaceId, caller)
     await this.validate({ ...before, ...patch }, patch, caller.signal)
     const now = timestamp(this.deps.clock)
     const changed = await changeRow(
@@ -97,22 +90,32 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
       this.kind.table,
       [workspaceId, id],
       row => ({ ...row, ...patch, updatedAt: now }),
-      (stored, after) =>
-        this.kind.fixedWhileInUse.some(field => stored[field] !== after[field])
+      (stored, after) => [
+        workspaceCheck,
+        ...(this.kind.fixedWhileInUse.some(field => stored[field] !== after[field])
           ? this.requireUnused(workspaceId, id)
-          : [],
+          : []),
+      ],
     )
     if ('absent' in changed) throw this.notFound(id)
-    if ('failedCheck' in changed)
+    if ('failedCheck' in changed) {
+      const { at } = changed.failedCheck
+      if (at === 0) return this.update(workspaceId, id, patch, caller)
       throw this.inUse(
-        changed.failedCheck.at,
+        at - 1,
         `; you cannot change these fields while it is in use: ${this.kind.fixedWhileInUse.join(', ')}`,
       )
+    }
     return changed.row
   }
 
-  /** @throws `kind.inUse`  a knowledge base or an agent uses the service */
-  async delete(workspaceId: string, id: string): Promise<void> {
+  /**
+   * @throws workspace_not_found, `kind.notFound`
+   * @throws forbidden     row-level access is on, and the caller lacks `manage:access`
+   * @throws `kind.inUse`  a knowledge base or an agent uses the service
+   */
+  async delete(workspaceId: string, id: string, caller: Pick<Caller, 'auth'>): Promise<void> {
+    await authorizeStoredDestination(this.deps.rows, workspaceId, caller)
     await this.get(workspaceId, id)
     const checks = this.requireUnused(workspaceId, id)
     const outcome = await this.deps.rows.atomic([
@@ -135,10 +138,6 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
 
   notFound(id: string): WbError {
     return serviceNotFound(this.kind, id)
-  }
-
-  private async authorizeDestination(workspaceId: string, caller: Pick<Caller, 'auth'>): Promise<void> {
-    if (this.kind.receivesContent) await authorizeDestination(this.deps.rows, workspaceId, caller)
   }
 
   private async validate(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+import { authorizeDestination } from '../access/authorize-destination.ts'
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { Subject } from '../access/subject.ts'
@@ -93,17 +95,18 @@ export class Workspaces {
    * sees all rows.
    *
    * @throws workspace_not_found
-   * @throws forbidden                    a changed field requires more scopes than the caller has
+   * @throws forbidden                    a changed field requires more scopes than the caller has; with row-level access,
+   *                                      this includes the fields of the store
    * @throws workspace_name_conflict
    * @throws workspace_database_conflict
    */
   async update(
     workspaceId: string,
     patch: WorkspacePatch,
-    caller: Pick<Caller, 'checkChange' | 'recordChange' | 'signal'>,
+    caller: Pick<Caller, 'auth' | 'checkChange' | 'recordChange' | 'signal'>,
   ): Promise<Workspace> {
     const before = await this.get(workspaceId)
-    caller.checkChange(before, patch)
+    authorizeChange(before, patch, caller)
     const isSwitchedOn = patch.rlacEnabled === true && !before.rlacEnabled
     if (isSwitchedOn) await this.deps.publish(workspaceId, caller.signal)
     const firstPrincipal = isSwitchedOn ? await this.firstPrincipalWrites(workspaceId) : []
@@ -114,7 +117,7 @@ export class Workspaces {
         tables.workspaces,
         [workspaceId],
         row => {
-          caller.checkChange(row, patch)
+          authorizeChange(row, patch, caller)
           return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
         },
         (oldRow, newRow) => [
@@ -169,6 +172,22 @@ export class Workspaces {
       if (page.length < ephemeralPageSize) return
     }
   }
+}
+
+/** @throws forbidden */
+function authorizeChange(
+  workspace: Workspace,
+  patch: WorkspacePatch,
+  caller: Pick<Caller, 'auth' | 'checkChange'>,
+): void {
+  caller.checkChange(workspace, patch)
+  const { url, keyspace, credentials } = { ...workspace, ...patch }
+  const { url: storedUrl, keyspace: storedKeyspace, credentials: storedCredentials } = workspace
+  const isSameStore = isDeepStrictEqual(
+    [url, keyspace, credentials],
+    [storedUrl, storedKeyspace, storedCredentials],
+  )
+  if (!isSameStore) authorizeDestination(workspace, caller)
 }
 
 /** Returns a key that is equal for workspaces with the same database; null for a workspace without a database. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { anonymousContext } from '../../src/access/subject.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
@@ -336,7 +337,8 @@ describe('a store in which workspaces share a database', () => {
     const record = () =>
       ({ op: 'requireNone', table: tables.agents, index: 'byWorkspace', prefix: [''] }) as const
     const { signal } = new AbortController()
-    const caller = { record, signal, checkChange: () => {}, recordChange: () => [] }
+    const auth = anonymousContext('disabled')
+    const caller = { auth, record, signal, checkChange: () => {}, recordChange: () => [] }
     const taken = { code: 'workspace_database_conflict' }
     for (const [n, keyspace] of keyspaces.entries()) {
       const stored = await rows.get(tables.workspaces, [`first-${n}`])

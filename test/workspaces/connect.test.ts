@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { anonymousContext } from '../../src/access/subject.ts'
 import type { TrafficEntry } from '../../src/contract/connect.ts'
 import { buildSnippets } from '../../src/workspaces/connect-snippets.ts'
 import { Connections } from '../../src/workspaces/connections.ts'
@@ -16,8 +17,8 @@ function call(toolName: string, outcome: TrafficEntry['outcome'] = 'success'): O
 describe('MCP traffic of a workspace', () => {
   test('contains the last 256 calls, newest first', () => {
     const traffic = new McpTraffic(new TestClock())
-    for (let n = 0; n < 300; n++) traffic.add('w', call(`tool${n}`))
-    traffic.add('other', call('elsewhere'))
+    for (let n = 0; n < 300; n++) traffic.add('w', null, call(`tool${n}`))
+    traffic.add('other', null, call('elsewhere'))
     const names = traffic.list('w').map(({ toolName }) => toolName)
     expect(names).toHaveLength(256)
     expect([names[0], names.at(-1)]).toEqual(['tool299', 'tool44'])
@@ -27,9 +28,9 @@ describe('MCP traffic of a workspace', () => {
   test('expires after 24 hours', () => {
     const clock = new TestClock()
     const traffic = new McpTraffic(clock)
-    traffic.add('w', call('old'))
+    traffic.add('w', null, call('old'))
     clock.advance(23 * hour)
-    traffic.add('w', call('new'))
+    traffic.add('w', null, call('new'))
     expect(traffic.list('w')).toHaveLength(2)
     clock.advance(hour)
     expect(traffic.list('w').map(({ toolName }) => toolName)).toEqual(['new'])
@@ -39,9 +40,9 @@ describe('MCP traffic of a workspace', () => {
 
   test('is kept for the thousand workspaces with the most recent calls', () => {
     const traffic = new McpTraffic(new TestClock())
-    for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, call('tool'))
-    traffic.add('w0', call('again'))
-    traffic.add('one more', call('tool'))
+    for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, null, call('tool'))
+    traffic.add('w0', null, call('again'))
+    traffic.add('one more', null, call('tool'))
     expect(traffic.list('w0')).toHaveLength(2)
     expect(traffic.list('w1')).toEqual([])
     expect(traffic.list('w2')).toHaveLength(1)
@@ -60,8 +61,8 @@ describe('MCP traffic of a workspace', () => {
       listTools: async () => [],
     })
     for (const outcome of ['success', 'failure', 'denied', 'success'] as const)
-      traffic.add('w', call(outcome, outcome))
-    expect(await room.traffic('w', { limit: 1 })).toEqual({
+      traffic.add('w', null, call(outcome, outcome))
+    expect(await room.traffic('w', { limit: 1 }, { auth: anonymousContext('disabled') })).toEqual({
       workspaceId: 'w',
       mcpEnabled: true,
       entries: [{ at: '2026-01-01T00:00:00.000Z', ...call('success') }],

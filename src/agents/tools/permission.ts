@@ -1,4 +1,5 @@
-import type { ToolPermission, ToolRules } from '../../contract/agents.ts'
+import type { Agent, ToolPermission, ToolRules } from '../../contract/agents.ts'
+import { namespacedId } from '../../contract/tool-ids.ts'
 
 /**
  * Returns the permission that the rules of an agent give to a tool. The rule for the exact ID takes precedence, and
@@ -20,6 +21,19 @@ export function permissionFor(
   if (matchingPattern === undefined) return fallback
   const { permission, afterReading = permission === 'allow' ? 'ask' : permission } = rules[matchingPattern]!
   return hasReadUntrusted ? afterReading : permission
+}
+
+/**
+ * Returns true if an agent can pass text of documents to a tool outside of the runtime without an approval. The address can
+ * then come from the prompt of the agent.
+ */
+export function sendsWithoutApproval({
+  toolIds,
+  toolRules = {},
+}: Pick<Agent, 'toolIds' | 'toolRules'>): boolean {
+  return toolIds.some(
+    id => namespacedId.test(id) && permissionFor(toolRules, { id }, true, 'ask') === 'allow',
+  )
 }
 
 function matchesPattern(pattern: string, id: string): boolean {

@@ -1,3 +1,5 @@
+import { destinationAccess } from '../services/fields.ts'
+
 /** Descriptions of the operations whose route has no `description`, by operation ID. */
 export const operationDescriptions: Readonly<Record<string, string>> = {
   'operational.root': 'Returns the name and version of the runtime, and the path of its API reference.',
@@ -33,7 +35,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'workspaces.create':
     'Creates a workspace with default services and agents. The kind of store cannot be changed later.',
   'workspaces.show': 'Returns a workspace.',
-  'workspaces.update': 'Changes only the fields that you send.',
+  'workspaces.update':
+    'Changes only the fields that you send. With row-level access, a change of `url`, `keyspace` or `credentials` also requires the scope `manage:access`.',
   'workspaces.delete':
     'Deletes a workspace with its knowledge bases, documents, services, agents and keys. This cannot be undone.',
   'workspaces.testConnection':
@@ -42,7 +45,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Returns ready-to-use code for agent frameworks and MCP clients, with the addresses of this workspace filled in.',
   'connect.verify':
     'Lists the MCP tools of a workspace as a client would. Returns 200 even if that fails. The result is in `ok`.',
-  'connect.traffic': 'Returns the latest tool calls that MCP clients made in a workspace, newest first.',
+  'connect.traffic':
+    'Returns the latest tool calls that MCP clients made in a workspace, newest first. With row-level access, a caller without the scope `manage:access` gets only its own calls.',
   'apiKeys.list': 'Returns the keys of a workspace, including revoked ones. Tokens are never returned.',
   'apiKeys.create':
     'Creates an API key. Only this response contains the token. You cannot grant scopes that you do not have.',
@@ -58,31 +62,23 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Returns up to 500 policy decisions about documents, newest first. For more, use `GET /api/v1/workspaces/{workspaceId}/audit/decisions`, which returns pages.',
   'chunkers.list': 'Returns the built-in chunkers. Use their `engine` and `strategy` in a chunking service.',
   'chunkingServices.list': 'Returns the chunking services of a workspace, oldest first.',
-  'chunkingServices.create':
-    'Stores settings for splitting text into chunks. Knowledge bases refer to the service by ID.',
+  'chunkingServices.create': `Stores settings for splitting text into chunks. Knowledge bases refer to the service by ID. ${destinationAccess}`,
   'chunkingServices.show': 'Returns a chunking service.',
-  'chunkingServices.update':
-    'Changes only the fields that you send. Documents that are already ingested keep their chunks.',
-  'chunkingServices.delete':
-    'Deletes a chunking service. The request fails while a knowledge base uses the service.',
+  'chunkingServices.update': `Changes only the fields that you send. Documents that are already ingested keep their chunks. ${destinationAccess}`,
+  'chunkingServices.delete': `Deletes a chunking service. The request fails while a knowledge base uses the service. ${destinationAccess}`,
   'embeddingServices.list': 'Returns the embedding services of a workspace, oldest first.',
-  'embeddingServices.create':
-    'Stores the settings for calling an embedding model. Knowledge bases refer to the service by ID.',
+  'embeddingServices.create': `Stores the settings for calling an embedding model. Knowledge bases refer to the service by ID. ${destinationAccess}`,
   'embeddingServices.show': 'Returns an embedding service.',
-  'embeddingServices.update':
-    'Changes only the fields that you send. While a knowledge base uses the service, you cannot change fields that affect its vectors, such as the model.',
-  'embeddingServices.delete':
-    'Deletes an embedding service. The request fails while a knowledge base uses the service.',
+  'embeddingServices.update': `Changes only the fields that you send. While a knowledge base uses the service, you cannot change fields that affect its vectors, such as the model. ${destinationAccess}`,
+  'embeddingServices.delete': `Deletes an embedding service. The request fails while a knowledge base uses the service. ${destinationAccess}`,
   'rerankingServices.list': 'Returns the reranking services of a workspace, oldest first.',
-  'rerankingServices.create':
-    'Stores the settings for calling a reranking model. Searches do not call reranking models yet.',
+  'rerankingServices.create': `Stores the settings for calling a reranking model. Searches do not call reranking models yet. ${destinationAccess}`,
   'rerankingServices.show': 'Returns a reranking service.',
-  'rerankingServices.update': 'Changes only the fields that you send.',
-  'rerankingServices.delete':
-    'Deletes a reranking service. The request fails while a knowledge base or an agent uses the service.',
+  'rerankingServices.update': `Changes only the fields that you send. ${destinationAccess}`,
+  'rerankingServices.delete': `Deletes a reranking service. The request fails while a knowledge base or an agent uses the service. ${destinationAccess}`,
   'llmServices.list': 'Returns the LLM services of a workspace, oldest first.',
   'llmServices.show': 'Returns an LLM service.',
-  'llmServices.delete': 'Deletes an LLM service. The request fails while an agent uses the service.',
+  'llmServices.delete': `Deletes an LLM service. The request fails while an agent uses the service. ${destinationAccess}`,
   'llmModels.list':
     'Returns the models of a provider. If the provider cannot be reached, returns a short built-in list.',
   'secretReleases.create':
@@ -90,13 +86,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'secretReleases.delete': 'Deletes a release. Services can no longer send the secret to its host.',
   'mcp.end': 'Always succeeds and has no effect, because the server does not keep sessions.',
   'mcpServers.list': 'Returns the MCP servers of a workspace, sorted by ID.',
-  'mcpServers.create': 'Registers an MCP server. Agents can call the tools that you add to their `toolIds`.',
+  'mcpServers.create': `Registers an MCP server. Agents can call the tools that you add to their \`toolIds\`. ${destinationAccess}`,
   'mcpServers.show': 'Returns an MCP server.',
-  'mcpServers.update':
-    'Changes only the fields that you send. If `url` changes, the tools must be accepted again.',
-  'mcpServers.delete': 'Deletes an MCP server. Agents that use its tools continue without them.',
-  'mcpServers.review':
-    'Accepts new or changed tools. Send each tool with the hash that you reviewed. If the tool has changed since, it is not accepted.',
+  'mcpServers.update': `Changes only the fields that you send. If \`url\` changes, the tools must be accepted again. ${destinationAccess}`,
+  'mcpServers.delete': `Deletes an MCP server. Agents that use its tools continue without them. ${destinationAccess}`,
+  'mcpServers.review': `Accepts new or changed tools. Send each tool with the hash that you reviewed. If the tool has changed since, it is not accepted. ${destinationAccess}`,
   'mcpServers.showSignIn':
     'Returns whether the caller is signed in to an MCP server with `authType` `oauth2`. Tokens are never returned.',
   'mcpServers.beginSignIn':
@@ -139,11 +133,13 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'agentTemplates.listIn':
     'Returns the built-in templates for agents, which are the same in every workspace.',
   'agents.list': 'Returns the agents of a workspace, oldest first.',
-  'agents.create': 'Creates an agent. Without `llmServiceId` it uses the chat provider of the runtime.',
+  'agents.create':
+    'Creates an agent. Without `llmServiceId` it uses the chat provider of the runtime. With row-level access, an agent that may call external tools without an approval after reading documents also requires the scope `manage:access`.',
   'agents.createFromTemplate':
     'Creates an agent from a template. The agent uses the oldest LLM service of the workspace.',
   'agents.show': 'Returns an agent.',
-  'agents.update': 'Changes only the fields that you send. Lists and `toolRules` are replaced as a whole.',
+  'agents.update':
+    'Changes only the fields that you send. Lists and `toolRules` are replaced as a whole. With row-level access, an agent that may call external tools without an approval after reading documents also requires the scope `manage:access`.',
   'agents.delete': 'Deletes an agent with its conversations and messages.',
   'agents.tools':
     'Returns the built-in tools and the tools of registered MCP servers. Tools of servers that cannot be reached are omitted.',

@@ -67,6 +67,9 @@ export const modelContentCreate = {
   supportedContent: sortedSet.default([]),
 }
 
+/** Text for the API reference of operations that decide where documents are sent. */
+export const destinationAccess = 'With row-level access, this also requires the scope `manage:access`.'
+
 /** Fields that the runtime sets, for all kinds of services. */
 export const serviceSystemFields = { workspaceId: z.uuid(), createdAt: isoTimestamp, updatedAt: isoTimestamp }
 

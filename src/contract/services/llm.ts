@@ -5,6 +5,7 @@ import { pageOfItems, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
 import { optionalSampling, sampling } from '../sampling.ts'
 import {
+  destinationAccess,
   modelContentCreate,
   modelContentFields,
   nullableFlag,
@@ -79,7 +80,7 @@ export const llmServices = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/llm-services',
     summary: 'Create an LLM service',
-    description: `Stores the settings for calling a language model. If the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults}`,
+    description: `Stores the settings for calling a language model. If the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults} ${destinationAccess}`,
     access: needs('write:services'),
     body: { ...serviceBody, schema: LlmCreate },
     replies: { 201: LlmService },
@@ -98,7 +99,7 @@ export const llmServices = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
     summary: 'Change an LLM service',
-    description: `Changes only the fields that you send. If you send the provider, model, credential or address, and the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults}`,
+    description: `Changes only the fields that you send. If you send the provider, model, credential or address, and the credential can be read, the runtime tests the service by requesting one token from the provider. ${probeResults} ${destinationAccess}`,
     access: needs('write:services'),
     body: { ...serviceBody, schema: LlmPatch },
     replies: { 200: LlmService },
