@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
+import { nearestMatch } from '../src/base/nearest-match.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exitStatus } from '../src/cli/command/exit.ts'
 import { UsageError } from '../src/cli/errors.ts'
-import { nearestMatch } from '../src/cli/terminal/nearest-match.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
 export default class Explain extends WbCommand {

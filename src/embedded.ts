@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { AccessCaseResult } from './access/policy/run-access-cases.ts'
 import { systemClock } from './base/clock.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
@@ -10,15 +13,18 @@ import { type ConfigValue, describeConfig } from './config/describe-config.ts'
 import { type ConfigFile, findConfig } from './config/find-config.ts'
 import { loadConfig } from './config/load-config.ts'
 import { readManagedEnv } from './config/managed-env.ts'
+import type { AccessCases } from './config/read-access-cases.ts'
 import type { Config } from './config/schema.ts'
 import { defaultLocation, storeLocation } from './config/store-location.ts'
 import { WbError } from './contract/errors.ts'
 import type { Probe } from './contract/runtime-routes.ts'
+import type { DrillDependencies } from './drill/drill.ts'
+import type { DrillReport } from './drill/drill-report.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
 import type { Runtime, RuntimeOverrides } from './runtime.ts'
-import { checkStore, isEmptyStore, isNewStore } from './storage/open.ts'
+import { checkStore, copyStore, isEmptyStore, isNewStore } from './storage/open.ts'
 import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
 
 /*
@@ -27,6 +33,107 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
+
+/**
+ * Copies the store of a data directory to a temporary folder, opens a runtime without network access on the copy, and runs a
+ * drill in it. The copy is deleted afterwards.
+ *
+ * @throws validation_error  the store is in memory, or row-level access is off
+ */
+export async function drillAccess(
+  { dataDir }: LocalRuntimeOptions,
+  local: LocalConfig,
+  options: DrillOptions,
+): Promise<DrillReport> {
+  const [{ openRuntime }, { runDrill }, { echoModel }, { packageVersion }] = await Promise.all([
+    import('./runtime.ts'),
+    import('./drill/drill.ts'),
+    import('./drill/echo-model.ts'),
+    import('./base/package.ts'),
+  ])
+  const { environment, overrides } = local
+  const location = storeLocation(local.config, dataDir)
+  if (location.path === ':memory:')
+    throw new WbError('validation_error', 'the store is in memory, so it cannot be copied')
+  const folder = mkdtempSync(join(tmpdir(), 'wb-drill-'))
+  try {
+    await copyStore(location, join(folder, 'workbase.db'))
+    const config = drillConfig(local.config)
+    const log = createLog(options.logSettings)
+    const settings = {
+      config,
+      environment,
+      dataDir: folder,
+      threads: false,
+      server: false,
+      loopback: true,
+      log,
+    }
+    const runtime = await openRuntime(settings, { ...overrides, outbound: echoModel })
+    try {
+      return await runDrill({
+        ...options,
+        clock: systemClock,
+        version: packageVersion(),
+        send: (request, as) => runtime.fetch(request, as),
+        settle: () => runtime.settle({ signal: options.signal, onProgress() {} }),
+      })
+    } finally {
+      await runtime.close()
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** A drill of one workspace. */
+interface DrillOptions
+  extends Pick<DrillDependencies, 'workspaceId' | 'workspaceName' | 'signal' | 'onProgress'> {
+  readonly logSettings: LogSettings
+}
+
+/** Returns the configuration of a drill: it accepts only API keys, and starts no other programs. */
+function drillConfig(config: Config): Config {
+  return {
+    ...config,
+    runtime: {
+      ...config.runtime,
+      rateLimit: { ...config.runtime.rateLimit, enabled: false },
+      allowedEndpoints: ['127.0.0.1'],
+      secretRefs: { allow: [] },
+    },
+    controlPlane: { driver: 'sqlite', path: null, jobsResume: config.controlPlane.jobsResume },
+    auth: {
+      mode: 'apiKey',
+      anonymousPolicy: 'reject',
+      bootstrapTokenRef: null,
+      acknowledgeOpenAccess: null,
+      oidc: null,
+    },
+    seedWorkspaces: [],
+    chat: { ...config.chat, enabled: true, retrievalK: 64, systemPrompt: null },
+    mcp: { enabled: true, exposeChat: true, stdioServers: [] },
+  }
+}
+
+/** Test cases of access, with the results of those whose documents are in the file. */
+export interface AccessCaseReport extends AccessCases {
+  readonly results: readonly (AccessCaseResult | undefined)[]
+}
+
+/**
+ * Reads test cases of access from a file, and evaluates those whose documents are in the file.
+ *
+ * @throws validation_error  the file or the policy is invalid
+ */
+export async function testAccessCases(path: string): Promise<AccessCaseReport> {
+  const [{ readAccessCases }, { runAccessCases }] = await Promise.all([
+    import('./config/read-access-cases.ts'),
+    import('./access/policy/run-access-cases.ts'),
+  ])
+  const cases = readAccessCases(path)
+  return { ...cases, results: runAccessCases(cases) }
+}
 
 /** The data directory of a runtime on this machine, and the possible sources of its configuration file. */
 interface LocalRuntimeOptions {

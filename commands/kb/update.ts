@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { readPolicy } from '../../src/cli/access/read-policy.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
@@ -10,6 +11,7 @@ export default class KbUpdate extends WbCommand {
   static override examples = [
     'wb kb update handbook --description "for the whole team"',
     'wb kb update handbook --status deprecated',
+    'wb kb update handbook --policy team.policy --policy-enabled',
   ]
   static override args = { name: Args.string({ description: 'name or ID [the only knowledge base]' }) }
   static override flags = {
@@ -17,15 +19,24 @@ export default class KbUpdate extends WbCommand {
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
+    policy: Flags.string({
+      summary: 'file with the access policy; "" removes the policy',
+      helpValue: 'FILE',
+    }),
+    'policy-enabled': Flags.boolean({
+      allowNo: true,
+      summary: 'use the access policy instead of the built-in one',
+    }),
   }
 
   async run() {
     const { args, flags } = await this.parse(KbUpdate)
-    const { description, language, status, lexical: enabled } = flags
-    this.requireChange([description, language, status, enabled])
+    const { description, language, status, lexical: enabled, policy, 'policy-enabled': policyEnabled } = flags
+    this.requireChange([description, language, status, enabled, policy, policyEnabled])
+    const policyDsl = policy === '' ? null : policy && (await readPolicy(this.io.cwd, policy))
     const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
     const lexical = enabled === undefined ? undefined : { ...currentLexical, enabled }
-    const body = { description, language, status, lexical }
+    const body = { description, language, status, lexical, policyDsl, policyEnabled }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
   }

@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts'
 import { usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { CollectionKey } from '../storage/content.ts'
-import type { Pager } from '../storage/cursor.ts'
+import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { AuditRecords } from './audit-records.ts'
@@ -12,16 +12,20 @@ import { AuditTrail } from './audit-trail.ts'
 import { DecisionRecorder } from './decisions/decision-recorder.ts'
 import { DecisionRecords } from './decisions/decision-records.ts'
 import { openDecisionRetention } from './decisions/decision-retention.ts'
+import { AccessTools } from './policy/access-tools.ts'
 import { Principals } from './principals.ts'
 import { deleteFirst } from './record-retention.ts'
-import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
+import { accessToolHandlers, auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
 import { type AccessOf, RowAccessRules } from './row-access.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
+import { AccessHistory } from './versions/access-history.ts'
+import { openVersionRetention } from './versions/version-retention.ts'
 
 export interface AccessDependencies {
   readonly rows: RowStore
   readonly pager: Pager
+  readonly cursors: Cursors
   readonly clock: Clock
   readonly log: Log
   readonly config: Config
@@ -38,6 +42,7 @@ export function openAccess(deps: AccessDependencies) {
   const retentions = [
     openAuditRetention({ ...deps, trail: audit, ...settings }),
     openDecisionRetention({ ...deps, recorder, ...settings }),
+    openVersionRetention({ ...deps, ...settings }),
   ]
   const decisions = new DecisionRecords({ ...deps, recorder })
   const { auth } = deps.config
@@ -59,7 +64,7 @@ export function openAccess(deps: AccessDependencies) {
       await recorder.flushed()
       await deleteFirst(rows, tables.policyAudit, { index: 'byWorkspace', prefix: [workspaceId] })
     },
-    /** Deletes old records of both audits now, and then regularly. */
+    /** Deletes old records of both audits, and old access versions, now, and then regularly. */
     start() {
       for (const retention of retentions) retention.start()
     },
@@ -72,6 +77,7 @@ export function openAccess(deps: AccessDependencies) {
       audit: auditHandlers(new AuditRecords({ ...deps, trail: audit }), decisions),
       principals: principalHandlers(principals),
       policy: policyHandlers(rows, principals, decisions),
+      accessTools: accessToolHandlers(new AccessTools({ ...deps, history: new AccessHistory(deps) })),
     },
   }
 }

@@ -9,9 +9,10 @@ import { type RowStore, revisionOf } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { ungrantableScope } from './authorize.ts'
 import type { Caller } from './caller.ts'
-import type { ActingPrincipal } from './policy/evaluate.ts'
+import type { ActingPrincipal, KnownPrincipal } from './policy/evaluate.ts'
 import { requireWorkspace, workspaceNotFound } from './require-workspace.ts'
 import type { Subject } from './subject.ts'
+import { principalVersion } from './versions/version-write.ts'
 
 interface PrincipalKey {
   readonly workspaceId: string
@@ -93,7 +94,7 @@ export class Principals {
         if (patch.role !== undefined && patch.role !== row.role) checkRole(caller.auth.subject, patch.role)
         return { ...row, ...patch, updatedAt: now }
       },
-      () => [caller.record({})],
+      (before, after) => [...principalVersion(before, after, now), caller.record({})],
     )
     if (!('row' in changed)) throw await this.#notFoundError(principalKey)
     return changed.row
@@ -113,6 +114,7 @@ export class Principals {
     if (this.deps.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
     const outcome = await this.deps.rows.atomic([
       { op: 'delete', table: tables.principals, key, ...revisionOf(stored) },
+      ...principalVersion(stored.row, null, timestamp(this.deps.clock)),
       caller.record({}),
     ])
     if (outcome.ok) return
@@ -135,11 +137,7 @@ export class Principals {
    * @see docs/access.md#write-a-policy
    */
   async actingPrincipal(principalKey: PrincipalKey): Promise<ActingPrincipal> {
-    const { attributes = {}, role } = (await this.#find(principalKey)) ?? {}
-    return {
-      id: principalKey.principalId,
-      attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes,
-    }
+    return toActingPrincipal(principalKey.principalId, await this.#find(principalKey))
   }
 
   async #find({ workspaceId, principalId }: PrincipalKey): Promise<Principal | undefined> {
@@ -150,6 +148,19 @@ export class Principals {
     await requireWorkspace(this.deps.rows, workspaceId)
     return new WbError('principal_not_found', `principal '${principalId}' not found`)
   }
+}
+
+/**
+ * Returns a principal for the evaluation of policies.
+ *
+ * @param recorded  undefined if the workspace does not contain the principal
+ */
+export function toActingPrincipal(
+  id: string,
+  recorded: Pick<Principal, 'attributes' | 'role'> | undefined,
+): KnownPrincipal {
+  const { attributes = {}, role } = recorded ?? {}
+  return { id, attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes }
 }
 
 /**

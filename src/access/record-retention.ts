@@ -26,6 +26,8 @@ export interface RetentionRules<Row extends object> {
   readonly limits: readonly { readonly list: Pick<ListQuery, 'index' | 'prefix'>; readonly max: number }[]
   /** Calls a listener when this process has stored records. Returns a function that removes the listener. */
   readonly onStored: (listener: (records: number) => void) => () => void
+  /** Returns more writes for the transaction that deletes records up to the given one. */
+  readonly onDelete?: (last: Row) => Promise<readonly Write[]>
   /** Message of the log line if records could not be deleted. */
   readonly failureWarning: string
 }
@@ -65,13 +67,18 @@ export class RecordRetention<Row extends object> {
   async #prune(): Promise<void> {
     this.#newRecords = 0
     const { rows, clock } = this.#deps
-    const { table, retentionDays, limits } = this.#rules
+    const { table, retentionDays, limits, onDelete } = this.#rules
     const expiredUntil = new Date(clock.now() - retentionDays * dayMs).toISOString()
     const isStopped = () => this.#hourly.isClosed
-    await deleteFirst(rows, table, { index: 'byTime', prefix: [], through: expiredUntil }, { isStopped })
+    await deleteFirst(
+      rows,
+      table,
+      { index: 'byTime', prefix: [], through: expiredUntil },
+      { isStopped, onDelete },
+    )
     for (const { list, max } of limits) {
       const excess = (await rows.count(table, list.index, list.prefix)) - max
-      await deleteFirst(rows, table, list, { count: excess, isStopped })
+      await deleteFirst(rows, table, list, { count: excess, isStopped, onDelete })
     }
   }
 }
@@ -79,20 +86,27 @@ export class RecordRetention<Row extends object> {
 /**
  * Deletes the first rows of a list, in small transactions.
  *
- * @param options  `count` is the number of rows to delete, by default all. Stops early when `isStopped` returns true
+ * @param options  `count` is the number of rows to delete, by default all. Stops early when `isStopped` returns true.
+ *   `onDelete` returns more writes for the transaction that deletes rows up to the given one
  */
 export async function deleteFirst<Row extends object>(
   rows: RowStore,
   table: RowTable<Row>,
   list: Pick<ListQuery, 'index' | 'prefix' | 'through'>,
-  options: { readonly count?: number; readonly isStopped?: () => boolean } = {},
+  options: {
+    readonly count?: number
+    readonly isStopped?: () => boolean
+    readonly onDelete?: RetentionRules<Row>['onDelete']
+  } = {},
 ): Promise<void> {
-  const { count = Number.POSITIVE_INFINITY, isStopped = () => false } = options
+  const { count = Number.POSITIVE_INFINITY, isStopped = () => false, onDelete } = options
   for (let remaining = count; remaining > 0 && !isStopped(); remaining -= sliceSize) {
     const slice = await rows.list(table, { ...list, limit: Math.min(sliceSize, remaining) })
-    if (slice.length === 0) return
-    await rows.atomic(
-      slice.map(({ ordinal }): Write => ({ op: 'deleteAll', table, index: 'byOrdinal', prefix: [ordinal] })),
+    const last = slice.at(-1)
+    if (!last) return
+    const deletions = slice.map(
+      ({ ordinal }): Write => ({ op: 'deleteAll', table, index: 'byOrdinal', prefix: [ordinal] }),
     )
+    await rows.atomic([...deletions, ...((await onDelete?.(last.row)) ?? [])])
   }
 }

@@ -1,3 +1,4 @@
+import type { accessTools } from '../contract/access-tools.ts'
 import type { audit } from '../contract/audit.ts'
 import type { policy } from '../contract/policy.ts'
 import type { principals } from '../contract/principals.ts'
@@ -5,6 +6,7 @@ import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
 import type { Handlers } from './caller.ts'
 import type { DecisionRecords } from './decisions/decision-records.ts'
+import type { AccessTools } from './policy/access-tools.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
 import { requireWorkspace } from './require-workspace.ts'
@@ -65,5 +67,15 @@ export function policyHandlers(
       const { items } = await decisions.list(workspaceId, query, caller)
       return { status: 200, body: { items, nextCursor: null } }
     },
+  }
+}
+
+export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
+  return {
+    explain: async input => ({ status: 200, body: await tools.explain(input) }),
+    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
+    documents: async input => ({ status: 200, body: await tools.documents(input) }),
+    counts: async input => ({ status: 200, body: await tools.counts(input) }),
+    diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }
 }

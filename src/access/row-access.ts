@@ -8,16 +8,13 @@ import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Actor, Visibility } from '../storage/visibility.ts'
 import type { DecisionDraft } from './decisions/decision-recorder.ts'
+import { builtInPolicy, enabledPolicyDsl } from './policy/base-policy.ts'
 import { type CompiledPolicy, compilePolicy, toApiFilter, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { type AuthContext, principalIdOf } from './subject.ts'
 
-/** The policy of knowledge bases without an enabled policy. */
-const builtInPolicy = parsePolicy(
-  "$principal.admin = 'true' OR current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)",
-)
 const parsedMax = 200
 
 /** The ID and the policy of a knowledge base. */
@@ -155,9 +152,9 @@ export class RowAccessRules {
     return base ? visibilityOf(this.#compileFor(unknownPrincipal, base.row)) : noRows
   }
 
-  #compileFor(principal: ActingPrincipal, { policyDsl, policyEnabled }: PolicyBase): CompiledPolicy {
-    const policy = policyEnabled && policyDsl !== null ? this.#parse(policyDsl) : builtInPolicy
-    return compilePolicy(policy, principal)
+  #compileFor(principal: ActingPrincipal, base: PolicyBase): CompiledPolicy {
+    const dsl = enabledPolicyDsl(base)
+    return compilePolicy(dsl === null ? builtInPolicy.policy : this.#parse(dsl), principal)
   }
 
   #parse(dsl: string): Policy {

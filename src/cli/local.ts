@@ -7,7 +7,9 @@ import { once } from '../base/once.ts'
 
 export type { ConfigFile } from '../config/find-config.ts'
 export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
+export type { DrillReport } from '../drill/drill-report.ts'
 export type {
+  AccessCaseReport,
   DataDirReport,
   LocalConfig,
   LogSettings,
@@ -45,6 +47,8 @@ export const isStoreEmpty = lazily(embedded, 'isStoreEmpty')
 export const openLocal = lazily(embedded, 'openLocal')
 export const openServed = lazily(embedded, 'openServed')
 export const serveRuntime = lazily(embedded, 'serveRuntime')
+export const drillAccess = lazily(embedded, 'drillAccess')
+export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')
 export const configuredIdentityProvider = lazily(embedded, 'configuredIdentityProvider')

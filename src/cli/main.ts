@@ -1,4 +1,5 @@
 import { Config, type Plugin } from '@oclif/core/config'
+import { nearestMatch } from '../base/nearest-match.ts'
 import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
 import type { BaseCommand } from './command/base-command.ts'
@@ -8,7 +9,6 @@ import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
 import { withTypedProgram } from './launch-command.ts'
-import { nearestMatch } from './terminal/nearest-match.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 

@@ -54,7 +54,12 @@ function withReadErrors<T>(path: string, run: () => T): T {
   }
 }
 
-function readTextUpTo(path: string, sizeBytesMax: number): string {
+/**
+ * Reads a file of UTF-8 text.
+ *
+ * @throws validation_error  the file cannot be read, is too large, or is not UTF-8
+ */
+export function readTextUpTo(path: string, sizeBytesMax: number): string {
   const bytes = readBytesUpTo(path, sizeBytesMax)
   if (bytes.length > sizeBytesMax) throw unreadableFile(path, `larger than ${sizeBytesMax / 1_024} KB`)
   try {

@@ -1,3 +1,4 @@
+import { accessTools } from './access-tools.ts'
 import { agents, agentTemplates } from './agents.ts'
 import { attachments } from './attachments.ts'
 import { audit } from './audit.ts'
@@ -46,6 +47,7 @@ export const api = {
   audit,
   principals,
   policy,
+  accessTools,
   chunkers: chunkerRoutes,
   chunkingServices,
   embeddingServices,

@@ -53,6 +53,8 @@ export const limits = {
   policyDepth: 32,
   policyAuditMax: 500,
   policyAuditDefault: 100,
+  policyDiffDocumentsMax: 100,
+  policyDiffDocumentsDefault: 10,
 
   trafficMax: 200,
   trafficDefault: 50,

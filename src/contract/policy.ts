@@ -45,6 +45,10 @@ const PolicyPreview = z
   .object({
     ok: z.boolean(),
     parseError: z.string().nullable(),
+    parseHint: z
+      .string()
+      .optional()
+      .meta({ description: 'suggestion to correct the error in `parseError`; absent without a suggestion' }),
     issues: z.array(PolicyIssue),
     compiledFilter: filter.nullable(),
     principalId: z.string().nullable(),

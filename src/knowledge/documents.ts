@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
 import type { AccessUse, RowAccess } from '../access/row-access.ts'
+import { documentVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -200,7 +201,9 @@ export class Documents {
     if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
     // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
     const authorize = () => this.requireChangeable(before.row, 'update', caller)
-    const write = () => this.parts.rewriter.replaceDocument({ before, after, authorize }, caller.signal)
+    const version = documentVersion(before.row, after, after.updatedAt)
+    const write = () =>
+      this.parts.rewriter.replaceDocument({ before, after, authorize, version }, caller.signal)
     const key = collectionKeyOf(await this.parts.bases.get(after.workspaceId, after.knowledgeBaseId))
     const isLearnable = documentMatcher(await this.parts.learnableRows(key))
     return isLearnable(before.row) && !isLearnable(after) ? this.parts.refitAfter([key], write) : write()

@@ -2,6 +2,7 @@ import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
+import { knowledgeBaseVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
@@ -305,7 +306,11 @@ export class KnowledgeBases {
           caller.checkChange(row, patch)
           return { ...row, ...patch, updatedAt: now }
         },
-        (row, next) => [...serviceChecks, ...caller.recordChange(row, next, { label: next.name })],
+        (row, next) => [
+          ...serviceChecks,
+          ...knowledgeBaseVersion(row, next, now),
+          ...caller.recordChange(row, next, { label: next.name }),
+        ],
       )
     const { policyDsl, policyEnabled } = { ...base, ...patch }
     const isPolicyChanged = policyDsl !== base.policyDsl || policyEnabled !== base.policyEnabled

@@ -24,6 +24,8 @@ interface DocumentChange {
   readonly after: DocumentRow
   /** Called before the change is written. Throws an error if the caller may no longer make it. */
   readonly authorize?: () => Promise<unknown>
+  /** Writes that record what decided about access before the change. */
+  readonly version?: readonly Write[]
 }
 
 /**
@@ -39,7 +41,10 @@ export class RecordRewriter {
    *
    * @returns false without changing anything, if the document, its chunks or the vector space changed in the meantime
    */
-  async replaceDocument({ before, after, authorize }: DocumentChange, signal: AbortSignal): Promise<boolean> {
+  async replaceDocument(
+    { before, after, authorize, version = [] }: DocumentChange,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
     const payloadOf: PayloadOf = ({ payload }) => updateInheritedFields(payload, after)
     const chunks = await this.#rewriteChunks(context, after.documentId, payloadOf, signal)
@@ -47,7 +52,7 @@ export class RecordRewriter {
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
     const replacement = { op: 'replace' as const, table: tables.documents, row: after, ...revisionOf(before) }
-    const outcome = await context.store.write(recordWrites(context, chunks), [replacement])
+    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...version])
     return outcome.ok
   }
 

@@ -37,6 +37,11 @@ export function checkStore(location: StoreLocation): Promise<StoreReport | undef
   return drivers[location.driver].check(location)
 }
 
+/** Copies a store to a new file, see {@link StorageDriver.copy}. */
+export function copyStore(location: StoreLocation, path: string): Promise<void> {
+  return drivers[location.driver].copy(location, path)
+}
+
 /** Returns true if there is no store at a location, and no evidence of an earlier store. */
 export function isNewStore(location: StoreLocation): Promise<boolean> {
   return drivers[location.driver].isNew(location)

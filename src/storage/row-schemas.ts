@@ -34,6 +34,18 @@ const messageRow = Message.omit({ chatId: true }).extend({
 })
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
+function accessVersion<K extends string, S extends z.ZodObject>(kind: K, state: S) {
+  const text = z.string()
+  return z.object({
+    workspaceId: text,
+    versionId: text,
+    until: text,
+    targetId: text,
+    kind: z.literal(kind),
+    state,
+  })
+}
+
 /**
  * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be
  * sent in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
@@ -94,6 +106,27 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   }),
   principals: Principal,
   policyAudit: PolicyDecision,
+  accessVersions: z.discriminatedUnion('kind', [
+    accessVersion('workspace', Workspace.pick({ rlacEnabled: true, createdAt: true })),
+    accessVersion(
+      'knowledgeBase',
+      KnowledgeBase.pick({ policyDsl: true, policyEnabled: true, createdAt: true }),
+    ),
+    accessVersion(
+      'principal',
+      Principal.pick({ label: true, role: true, attributes: true, createdAt: true }),
+    ),
+    accessVersion(
+      'document',
+      Document.pick({
+        metadata: true,
+        visibleTo: true,
+        ownerPrincipalId: true,
+        sourceFilename: true,
+        status: true,
+      }),
+    ),
+  ]),
   secretReleases: SecretRelease,
   knowledgeFilters: KnowledgeFilter,
   jobs: Job.extend({

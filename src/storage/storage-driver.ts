@@ -83,6 +83,13 @@ export interface StorageDriver {
    * @throws control_plane_unavailable  the store is missing, has lost changes, or cannot be opened
    */
   check(location: StoreLocation): Promise<StoreReport | undefined>
+  /**
+   * Copies a store to a new file, while other processes can use it.
+   *
+   * @param path  path of the copy, which only this user can read
+   * @throws the error of the system, such as a full disk
+   */
+  copy(location: StoreLocation, path: string): Promise<void>
   /** Returns true if there is no store at a location, and no evidence of an earlier store. */
   isNew(location: StoreLocation): Promise<boolean>
   /**

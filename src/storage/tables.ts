@@ -209,6 +209,26 @@ export interface AuditRow extends AuditRecord {
   refusal?: 1
 }
 
+/** The facts that decide about access, by kind: the fields that a policy or a decision can depend on. */
+export interface AccessVersionStates {
+  workspace: Pick<Workspace, 'rlacEnabled' | 'createdAt'>
+  knowledgeBase: Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled' | 'createdAt'>
+  principal: Pick<Principal, 'label' | 'role' | 'attributes' | 'createdAt'>
+  document: Pick<Document, 'metadata' | 'visibleTo' | 'ownerPrincipalId' | 'sourceFilename' | 'status'>
+}
+
+/** The facts that decided about access until a change. */
+export interface AccessVersionRow<Kind extends keyof AccessVersionStates = keyof AccessVersionStates> {
+  workspaceId: string
+  versionId: string
+  kind: Kind
+  /** ID of what changed. For a document: the IDs of its knowledge base and of the document, with a slash between them. */
+  targetId: string
+  /** Timestamp of the change. */
+  until: string
+  state: AccessVersionStates[Kind]
+}
+
 /** A value that belongs to the whole store, such as the key that signs cursors. */
 export interface SettingRow {
   name: string
@@ -392,6 +412,18 @@ export const tables = {
       byDecision: ['workspaceId', 'decision', 'ordinal'],
       byPrincipal: ['workspaceId', 'principalId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  accessVersions: declareTable<AccessVersionRow>({
+    name: 'access_versions',
+    key: ['workspaceId', 'versionId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKind: ['workspaceId', 'kind', 'until', 'ordinal'],
+      byTarget: ['workspaceId', 'kind', 'targetId', 'until', 'ordinal'],
+      byOrdinal: ['ordinal'],
+      byTime: ['until', 'ordinal'],
     },
   }),
   secretReleases: declareTable<SecretRelease>({

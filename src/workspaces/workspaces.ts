@@ -3,6 +3,7 @@ import { authorizeDestination } from '../access/authorize-destination.ts'
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { Subject } from '../access/subject.ts'
+import { workspaceVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -121,6 +122,7 @@ export class Workspaces {
         },
         (oldRow, newRow) => [
           ...firstPrincipal,
+          ...workspaceVersion(oldRow, newRow, now),
           ...caller.recordChange(oldRow, newRow, { label: newRow.name }),
         ],
       )

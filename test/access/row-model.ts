@@ -875,7 +875,12 @@ function mayAttribute({ principalId, ownerId }: ModelCaller, { ownerPrincipalId 
 }
 
 /** Returns the columns of a row, as docs/access.md defines them. */
-function columnsOf({ metadata, visibleTo, owner, filename }: ModelRow): JsonObject {
+export function columnsOf({
+  metadata,
+  visibleTo,
+  owner,
+  filename,
+}: Pick<ModelRow, 'metadata' | 'visibleTo' | 'owner' | 'filename'>): JsonObject {
   const { owner_id: _, source_filename: __, ...fields } = metadata
   return {
     ...fields,

@@ -144,6 +144,8 @@ const principalFields = {
   attributes,
   role: choice,
 }
+const someId = '0198c9a4-6c1e-4a3b-9a55-2f0f3c8b7d10'
+const documentKeyFields = { knowledgeBaseId: id, documentId: id }
 const workspaceFields = {
   name,
   url: {
@@ -351,6 +353,40 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: ['dsl'],
     strict: true,
     fields: { dsl: { ...text, wrong: [...text.wrong, 'x'.repeat(4_001)] }, principalId: text },
+  },
+  [`POST ${W}/policy/explain`]: {
+    valid: { principalId: 'alice', knowledgeBaseId: someId, documentId: someId },
+    required: ['principalId', 'knowledgeBaseId', 'documentId'],
+    strict: true,
+    fields: { principalId: text, ...documentKeyFields, policyDsl: text, at: timestamp },
+  },
+  [`POST ${W}/policy/viewers`]: {
+    valid: { knowledgeBaseId: someId, documentId: someId },
+    required: ['knowledgeBaseId', 'documentId'],
+    strict: true,
+    fields: { ...documentKeyFields, at: timestamp },
+  },
+  [`POST ${W}/policy/documents`]: {
+    valid: { principalId: 'alice', knowledgeBaseId: someId },
+    required: ['principalId', 'knowledgeBaseId'],
+    strict: true,
+    fields: { principalId: text, knowledgeBaseId: id, at: timestamp },
+  },
+  [`POST ${W}/policy/counts`]: {
+    valid: { principalId: 'alice' },
+    required: ['principalId'],
+    strict: true,
+    fields: { principalId: text, at: timestamp },
+  },
+  [`POST ${W}/policy/diff`]: {
+    valid: { knowledgeBaseId: someId, policyDsl: null },
+    required: ['knowledgeBaseId', 'policyDsl'],
+    strict: true,
+    fields: {
+      knowledgeBaseId: id,
+      policyDsl: { ...textOrNull, wrong: [...textOrNull.wrong, ''] },
+      documentsListed: { ...countOrNull, wrong: [...countOrNull.wrong, null, 101] },
+    },
   },
   [`POST ${W}/playground/execute`]: {
     valid: { commandName: 'find', collection: 'spoilt', command: { find: {} } },

@@ -19,6 +19,13 @@ const job = 'date +%N | wb kb ingest handbook - --name job.txt --async --no-wait
 
 const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator'
 
+/** A document, and files with a policy and with test cases. */
+const accessFiles = [
+  'echo Plan > plan.md; wb kb ingest handbook plan.md --no-wait',
+  `echo "team = \\$principal.team" > new.policy; cp new.policy team.policy`,
+  `echo "cases: [{ principal: ann, document: {}, expect: deny }]" > cases.yaml`,
+].join('; ')
+
 /** Setup commands by topic command or by single example. They run before the first example, or before that example. */
 const setupCommands: Record<string, string> = {
   'conversations show': conversation,
@@ -50,6 +57,13 @@ const setupCommands: Record<string, string> = {
   'access principals show': 'wb access principals create alice',
   'access principals update': 'wb access principals create alice',
   'access principals delete': 'wb access principals create alice',
+  'access explain': accessFiles,
+  'access who': `wb workspaces update demo --no-rlac; ${accessFiles}`,
+  'access what': accessFiles,
+  'access diff': accessFiles,
+  'access test': accessFiles,
+  'access drill': 'wb workspaces update handbooks --name demo; wb workspaces update demo --rlac',
+  'kb update': accessFiles,
   'services disallow': release,
   'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator': release,
   'mcp servers show': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
@@ -69,6 +83,8 @@ const setupCommands: Record<string, string> = {
 const needsOtherSystems = /https:\/\/|^wb mcp servers (?:test|review)/
 /** Examples that need a terminal, a program at the other end of a pipe, or a model. */
 const isInteractive = /^wb (?:playground|mcp serve|(?:agents )?chat)/
+/** Examples that ask about a time before the knowledge base existed. */
+const needsHistory = / --at (?:\d+d|\d{4}-)/
 /** Examples that ask for confirmation, which fails without a terminal. */
 const needsConfirmation = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
 /** Examples that run until they are interrupted. */
@@ -113,7 +129,7 @@ function typeExamples({ run }: Machine, id: string): void {
   const prepare = (key: string) => setupCommands[key] && run(setupCommands[key])
   prepare(id.replaceAll(':', ' '))
   for (const example of commands[id]!.examples.filter(
-    line => !needsOtherSystems.test(line) && !isInteractive.test(line),
+    line => !needsOtherSystems.test(line) && !isInteractive.test(line) && !needsHistory.test(line),
   )) {
     prepare(example)
     const line = example

@@ -214,7 +214,11 @@ test('a store is copied before a migration, and only the last copy is kept', asy
   expect(statSync(join(dirname(path), copies[0]!)).mode & 0o777).toBe(0o600)
   const copy = new SqliteConnection(join(dirname(path), copies[0]!))
   expect(copy.database.pragma('user_version', { simple: true })).toBe(migrations.length)
-  expect(copy.prepare('SELECT name FROM settings').all()).toEqual([{ name: 'cursor' }, { name: 'store-id' }])
+  expect(copy.prepare('SELECT name FROM settings').all()).toEqual([
+    { name: 'cursor' },
+    { name: 'access-versions-start' },
+    { name: 'store-id' },
+  ])
   copy.close()
 })
 

@@ -20,6 +20,7 @@ const allowed: Record<string, readonly string[]> = {
   mcp: ['contract', 'base', 'storage', 'access', 'agents', 'http'],
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
+  drill: ['contract', 'base', 'access'],
   client: ['contract', 'base'],
   cli: ['contract', 'base', 'client', 'keychain'],
   tui: ['contract', 'base', 'client', 'cli'],
@@ -31,7 +32,7 @@ const allowed: Record<string, readonly string[]> = {
  */
 const roots = ['src/runtime.ts', 'src/rescue.ts', 'src/embedded.ts']
 const bridge = 'src/cli/local.ts'
-const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http']
+const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http', 'drill']
 
 /** Packages with the only folders that can import them. */
 const owners: Record<string, readonly string[]> = {

@@ -14,6 +14,10 @@ import { unknownId } from './shapes.ts'
 const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'auth.deviceToken': [404, 'not_configured'],
   'auth.deviceRefresh': [404, 'not_configured'],
+  'accessTools.explain': [404, 'knowledge_base_not_found'],
+  'accessTools.viewers': [404, 'knowledge_base_not_found'],
+  'accessTools.documents': [404, 'knowledge_base_not_found'],
+  'accessTools.diff': [404, 'knowledge_base_not_found'],
   'playground.execute': [422, 'unsupported_workspace_kind'],
   'mcpServers.review': [409, 'conflict'],
   'mcpServers.beginSignIn': [409, 'conflict'],

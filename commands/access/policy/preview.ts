@@ -37,7 +37,8 @@ export default class AccessPolicyPreview extends WbCommand {
     if (preview.compiledFilter) this.output.value(preview.compiledFilter)
     if (preview.ok) return
     const [issue] = preview.issues
-    const hints = issue?.hint === undefined ? [] : [issue.hint]
+    const hint = issue?.hint ?? preview.parseHint
+    const hints = hint === undefined ? [] : [hint]
     throw new CommandFailed(issue?.message ?? preview.parseError ?? 'the policy cannot be enforced', hints)
   }
 }

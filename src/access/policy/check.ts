@@ -54,15 +54,16 @@ export function policyIssues(policy: Policy): PolicyIssue[] {
  *   `policyDsl: col 7: expected …`
  */
 export function requirePolicy(field: string, dsl: string): Policy {
-  const fieldError = (message: string) => new WbError('validation_error', `${field}: ${message}`)
+  const fieldError = (message: string, hint?: string) =>
+    new WbError('validation_error', `${field}: ${message}`, { hint })
   let policy: Policy
   try {
     policy = parsePolicy(dsl)
   } catch (error) {
-    throw error instanceof WbError ? fieldError(error.message) : error
+    throw error instanceof WbError ? fieldError(error.message, error.facts.hint) : error
   }
   const [first] = policyIssues(policy)
-  if (first) throw fieldError(first.message)
+  if (first) throw fieldError(first.message, first.hint)
   return policy
 }
 

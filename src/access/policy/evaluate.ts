@@ -9,6 +9,11 @@ export interface ActingPrincipal {
   readonly attributes: Readonly<Record<string, string>>
 }
 
+/** A principal whose ID is known. */
+export interface KnownPrincipal extends ActingPrincipal {
+  readonly id: string
+}
+
 /** Columns of one row, as parsed JSON. */
 export type PolicyRow = Readonly<Record<string, unknown>>
 
@@ -23,8 +28,8 @@ export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: 
   return truthOf(policy, principal, row) === true
 }
 
-/** @returns undefined if the result is unknown */
-function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
+/** Returns the result of a predicate; undefined if it is unknown. */
+export function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
   const value = (operand: Operand) =>
     operand.kind === 'column' ? ownProperty(row, operand.name) : resolveOperand(operand, principal)
   const isMissingAttribute = (operand: Operand) => operand.kind !== 'column' && value(operand) === undefined
@@ -96,6 +101,7 @@ function hasAll(stored: unknown, values: readonly unknown[]): boolean {
   return Array.isArray(stored) && values.every(value => value !== undefined && stored.includes(value))
 }
 
-function ownProperty(object: Readonly<Record<string, unknown>>, name: string): unknown {
+/** Returns a property of an object, but not of its prototype. */
+export function ownProperty(object: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

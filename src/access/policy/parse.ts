@@ -1,5 +1,6 @@
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
+import { suggestFix } from './suggest-fix.ts'
 
 export type Literal = string | number | boolean
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
@@ -14,32 +15,33 @@ export type Operand = { readonly position: number } & (
   | { readonly kind: 'column'; readonly name: string }
 )
 
-/** A parsed predicate over rows. `position` is that of its first character in the source, counted from 1. */
+/** A part of the source, without the parentheses around it. Positions are counted from 1, and `end` is exclusive. */
+export interface SourceRange {
+  readonly position: number
+  readonly end: number
+}
+
+/** A condition without other conditions inside it. */
+export type PolicyCondition = SourceRange &
+  (
+    | {
+        readonly kind: 'compare'
+        readonly op: Comparison
+        readonly left: Operand
+        readonly right: Operand
+      }
+    | { readonly kind: 'in'; readonly operand: Operand; readonly values: readonly Operand[] }
+    /** `operand = ANY(column)` */
+    | { readonly kind: 'any'; readonly operand: Operand; readonly column: string }
+    /** `column @> ARRAY[values]` */
+    | { readonly kind: 'contains'; readonly column: string; readonly values: readonly Operand[] }
+  )
+
+/** A parsed predicate over rows. */
 export type Policy =
-  | { readonly kind: 'and' | 'or'; readonly parts: readonly Policy[] }
-  | { readonly kind: 'not'; readonly inner: Policy }
-  | {
-      readonly kind: 'compare'
-      readonly position: number
-      readonly op: Comparison
-      readonly left: Operand
-      readonly right: Operand
-    }
-  | {
-      readonly kind: 'in'
-      readonly position: number
-      readonly operand: Operand
-      readonly values: readonly Operand[]
-    }
-  /** `operand = ANY(column)` */
-  | { readonly kind: 'any'; readonly position: number; readonly operand: Operand; readonly column: string }
-  /** `column @> ARRAY[values]` */
-  | {
-      readonly kind: 'contains'
-      readonly position: number
-      readonly column: string
-      readonly values: readonly Operand[]
-    }
+  | PolicyCondition
+  | (SourceRange & { readonly kind: 'and' | 'or'; readonly parts: readonly Policy[] })
+  | (SourceRange & { readonly kind: 'not'; readonly inner: Policy })
 
 type TokenKind = 'string' | 'integer' | 'attribute' | 'column' | 'word' | 'symbol' | 'end'
 
@@ -86,14 +88,20 @@ export function parsePolicy(dsl: string): Policy {
   return new Parser(dsl).parseAll()
 }
 
-/** Returns a validation error whose message starts with a position. */
-export function policyError(position: number, message: string): WbError {
-  return new WbError('validation_error', `col ${position}: ${message}`)
+/**
+ * Returns a validation error whose message starts with a position.
+ *
+ * @param hint  how to correct the policy
+ */
+export function policyError(position: number, message: string, hint?: string): WbError {
+  return new WbError('validation_error', `col ${position}: ${message}`, { hint })
 }
 
 class Parser {
   readonly #dsl: string
   #offset = 0
+  /** Position after the last token that was consumed. */
+  #end = 1
   #next: Token
   #depth = 0
 
@@ -113,13 +121,19 @@ class Parser {
   }
 
   #chain(keyword: string, kind: 'and' | 'or', parsePart: () => Policy): Policy {
+    const { position } = this.#next
     const parts = [parsePart()]
     while (this.#accept(keyword)) parts.push(parsePart())
-    return parts.length === 1 ? parts[0]! : { kind, parts }
+    return parts.length === 1 ? parts[0]! : { kind, parts, position, end: this.#end }
   }
 
   #negation(): Policy {
-    if (this.#is('NOT')) return this.#nested(() => ({ kind: 'not', inner: this.#negation() }))
+    const { position } = this.#next
+    if (this.#is('NOT'))
+      return this.#nested(() => {
+        const inner = this.#negation()
+        return { kind: 'not', inner, position, end: this.#end }
+      })
     if (!this.#is('(')) return this.#comparison()
     return this.#nested(() => {
       const inner = this.#predicate()
@@ -138,22 +152,29 @@ class Parser {
     return policy
   }
 
-  #comparison(): Policy {
+  #comparison(): PolicyCondition {
     const left = this.#operand()
     const { position } = left
-    if (this.#accept('IN')) return { kind: 'in', position, operand: left, values: this.#list('(', ')') }
+    if (this.#accept('IN')) {
+      const values = this.#list('(', ')')
+      return { kind: 'in', position, end: this.#end, operand: left, values }
+    }
     if (this.#is('@>')) {
       if (left.kind !== 'column') throw policyError(position, 'expected a column before @>')
       this.#advance()
       this.#require('ARRAY')
-      return { kind: 'contains', position, column: left.name, values: this.#list('[', ']') }
+      const values = this.#list('[', ']')
+      return { kind: 'contains', position, end: this.#end, column: left.name, values }
     }
     const op = comparisons.get(this.#next.kind === 'symbol' ? this.#next.text : '')
     if (!op) throw this.#expected('a comparison, IN or @>')
     this.#advance()
-    if (op === '=' && this.#accept('ANY'))
-      return { kind: 'any', position, operand: left, column: this.#column() }
-    return { kind: 'compare', position, op, left, right: this.#operand() }
+    if (op === '=' && this.#accept('ANY')) {
+      const column = this.#column()
+      return { kind: 'any', position, end: this.#end, operand: left, column }
+    }
+    const right = this.#operand()
+    return { kind: 'compare', position, end: this.#end, op, left, right }
   }
 
   /** Parses `(column)`. */
@@ -235,11 +256,13 @@ class Parser {
     return policyError(
       position,
       `expected ${expected}${kind === 'end' ? ', but found the end of the policy' : ''}`,
+      suggestFix(this.#dsl, position, expected),
     )
   }
 
   #advance(): Token {
     const token = this.#next
+    this.#end = this.#offset + 1
     this.#next = this.#read()
     return token
   }
@@ -254,9 +277,11 @@ class Parser {
       this.#offset += match[0].length
       return { kind, text: lexemeValue(kind, match[1]!), position }
     }
+    const isOpenString = this.#dsl[this.#offset] === "'"
     throw policyError(
       position,
-      this.#dsl[this.#offset] === "'" ? 'the string has no closing quote' : 'unexpected character',
+      isOpenString ? 'the string has no closing quote' : 'unexpected character',
+      isOpenString ? undefined : suggestFix(this.#dsl, position, null),
     )
   }
 

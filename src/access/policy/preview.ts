@@ -27,6 +27,8 @@ export function previewPolicy(
     return { ok: issues.length === 0, parseError: null, issues, compiledFilter, principalId }
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    return { ok: false, parseError: error.message, issues, compiledFilter: null, principalId }
+    const { hint } = error.facts
+    const reply = { ok: false, parseError: error.message, issues, compiledFilter: null, principalId }
+    return hint === undefined ? reply : { ...reply, parseHint: hint }
   }
 }

@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
+import { principalOfKey } from '../../access/principal-of-key.ts'
 import { requireWorkspace, workspaceNotFound } from '../../access/require-workspace.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
@@ -12,7 +13,7 @@ import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Admission } from './admission.ts'
 import { checkGrant, earlierExpiry, expiryAfter, expiryOfNewKey, type KeyGrant } from './grants.ts'
-import { originalLifetimeMs, principalOfKey, scopesOfKey, toApiKey } from './key-row.ts'
+import { originalLifetimeMs, scopesOfKey, toApiKey } from './key-row.ts'
 import { digestToken, type KeyCost, newToken } from './token.ts'
 
 /** A new key and its token, which is returned only once. */

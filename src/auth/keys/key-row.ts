@@ -11,15 +11,6 @@ export function scopesOfKey({ scopes }: ApiKeyRow): readonly Scope[] {
   return scopes ?? scopesOfRole.editor
 }
 
-/**
- * Returns the principal that a key acts as under row-level access.
- *
- * @see docs/access.md#what-the-role-does
- */
-export function principalOfKey({ principalId, keyId }: ApiKeyRow): string {
-  return principalId ?? keyId
-}
-
 /** Returns the original lifetime of a key, in milliseconds; null for unlimited. */
 export function originalLifetimeMs(row: ApiKeyRow): number | null {
   return row.spanMs !== undefined ? row.spanMs : currentLifetimeMs(row)

@@ -50,6 +50,10 @@ const topicOrder = [
 const commandOrder = [
   'principals',
   'policy',
+  'explain',
+  'who',
+  'what',
+  'diff',
   'status',
   'token',
   'list',
@@ -70,6 +74,7 @@ const commandOrder = [
   'use',
   'rename',
   'test',
+  'drill',
   'review',
   'tools',
   'models',

@@ -1,4 +1,4 @@
-import { nearestMatch } from '../terminal/nearest-match.ts'
+import { nearestMatch } from '../../base/nearest-match.ts'
 import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 

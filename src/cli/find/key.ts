@@ -1,3 +1,4 @@
+import { nearestMatch } from '../../base/nearest-match.ts'
 import { type Client, collect } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
@@ -6,7 +7,6 @@ import { UsageError } from '../errors.ts'
 import { isReplaced, keyState } from '../fields/key.ts'
 import { isId } from '../id.ts'
 import { formatAgo, formatLifetime } from '../terminal/duration.ts'
-import { nearestMatch } from '../terminal/nearest-match.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { ResolveContext } from './resolve.ts'
 

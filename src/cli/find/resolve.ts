@@ -1,3 +1,4 @@
+import { nearestMatch } from '../../base/nearest-match.ts'
 import { type Client, collect } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
@@ -7,7 +8,6 @@ import { workspaces } from '../../contract/workspaces.ts'
 import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { defaultWorkspace, type Profile } from '../settings/profile.ts'
-import { nearestMatch } from '../terminal/nearest-match.ts'
 import { explainWorkspaceLimits } from './explain-workspace-limits.ts'
 
 const candidatesShownMax = 8

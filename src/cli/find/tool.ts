@@ -1,10 +1,10 @@
+import { nearestMatch } from '../../base/nearest-match.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespacedId, nativeTools, parseMcpToolId } from '../../contract/tool-ids.ts'
 import { UsageError } from '../errors.ts'
 import { formatToolName } from '../fields/tool-name.ts'
-import { nearestMatch } from '../terminal/nearest-match.ts'
 import { listMcpServers } from './mcp-server.ts'
 import type { ResolveContext } from './resolve.ts'
 

@@ -1,9 +1,9 @@
+import { nearestMatch } from '../../base/nearest-match.ts'
 import type { Client } from '../../client/client.ts'
 import { llmModels } from '../../contract/models.ts'
 import { builtInProvider, chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
 import { UsageError } from '../errors.ts'
 import type { NamedResource } from '../find/resolve.ts'
-import { nearestMatch } from '../terminal/nearest-match.ts'
 import { type ServiceType, serviceTypeDetails, serviceTypes, typeOfPreset } from './service-types.ts'
 
 /**

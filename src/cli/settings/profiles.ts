@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
+import { nearestMatch } from '../../base/nearest-match.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../errors.ts'
-import { nearestMatch } from '../terminal/nearest-match.ts'
 import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
 /** A stored profile. It contains no secrets. */

@@ -19,6 +19,25 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   'principals.update': { attributes: { team: 'research' } },
   'policy.preview': { dsl: 'team = $principal.team', principalId: 'alice@example.com' },
+  'accessTools.explain': {
+    principalId: 'alice@example.com',
+    knowledgeBaseId: id,
+    documentId: id,
+  },
+  'accessTools.viewers': {
+    knowledgeBaseId: id,
+    documentId: id,
+  },
+  'accessTools.documents': {
+    principalId: 'alice@example.com',
+    knowledgeBaseId: id,
+    at: '2026-01-31T00:00:00Z',
+  },
+  'accessTools.counts': { principalId: 'alice@example.com' },
+  'accessTools.diff': {
+    knowledgeBaseId: id,
+    policyDsl: "team = $principal.team OR '*' = ANY(visible_to)",
+  },
   'chunkingServices.create': {
     name: 'short-passages',
     engine: 'workbase',

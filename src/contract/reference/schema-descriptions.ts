@@ -39,6 +39,13 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   McpServerTool: 'A tool of an MCP server, with its review state.',
   Message: 'A message of a conversation.',
   PlaygroundResult: 'The result of a Data API command.',
+  AccessExplanation: 'The answer to the question why a principal sees a document, or does not see it.',
+  AccessReason:
+    'A condition of a policy that decides if a document is visible, with the values that it compares.',
+  PolicyChange: 'The documents that a principal would gain or lose.',
+  ToolDocument: 'A document, with the fields that identify it and name principals.',
+  Viewer: 'A principal that sees a document.',
+  VisibleCount: 'Number of documents of a knowledge base that a principal sees.',
   PolicyDecision: 'A policy decision about documents.',
   PolicyIssue: 'A mistake in a policy whose syntax is valid.',
   PolicyPreview: 'The filter that a policy compiles to, or the mistakes in the policy.',

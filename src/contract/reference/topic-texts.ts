@@ -58,6 +58,11 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     title: 'Policies',
     description: 'Conditions that define which documents a principal can see.',
   },
+  accessTools: {
+    title: 'Access questions',
+    description:
+      'Who sees what, and why. The answers are about all documents, even those that the caller cannot see.',
+  },
   audit: { title: 'Audit', description: 'Records of actions and denied requests, with their callers.' },
   mcp: { title: 'MCP', description: 'The MCP (Model Context Protocol) server of each workspace.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { WbError } from '../../contract/errors.ts'
-import { SqliteConnection } from './connection.ts'
+import type { SqliteConnection } from './connection.ts'
+import { copySqliteStore } from './copy-store.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
@@ -85,15 +86,7 @@ function copyStore(path: string, version: number): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.before-`
   const copy = join(folder, `${basename(path)}.copy`)
-  rmSync(copy, { force: true })
-  // Create an empty file, into which SQLite writes. Other users could read a file that SQLite creates.
-  closeSync(openSync(copy, 'w', 0o600))
-  const reader = new SqliteConnection(path)
-  try {
-    reader.prepare('VACUUM INTO ?').run(copy)
-  } finally {
-    reader.close()
-  }
+  copySqliteStore(path, copy)
   for (const name of readdirSync(folder)) if (name.startsWith(prefix)) rmSync(join(folder, name))
   renameSync(copy, `${path}.before-${version}`)
 }

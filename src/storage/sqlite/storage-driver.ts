@@ -15,6 +15,10 @@ export const sqliteDriver: StorageDriver = {
     const { checkSqliteStore } = await import('./check.ts')
     return checkSqliteStore(path, dataDir)
   },
+  async copy({ path }, copy) {
+    const { copySqliteStore } = await import('./copy-store.ts')
+    copySqliteStore(path, copy)
+  },
   isNew: async ({ path, dataDir }) => isNewSqliteStore(path, dataDir),
   isEmpty: async ({ path }) => isEmptySqliteStore(path),
 }

@@ -1,6 +1,6 @@
+import { nearestMatch } from '../../base/nearest-match.ts'
 import type { ChatPort, ChoiceItem } from '../../cli/chat/port.ts'
 import { UsageError } from '../../cli/errors.ts'
-import { nearestMatch } from '../../cli/terminal/nearest-match.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ChatState, ChoicePanel, ChoicePurpose, NamedPurpose } from './types.ts'

@@ -8,6 +8,7 @@ const text = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...texts) }, fc.st
 const integer = fc.oneof(fc.nat(10), fc.maxSafeNat())
 const value = fc.oneof(text, integer, fc.boolean())
 const position = fc.constant(1)
+const range = { position, end: fc.constant(1) }
 
 const literal = fc.record({ kind: fc.constant('literal' as const), value, position })
 const principal = fc.oneof(
@@ -37,30 +38,31 @@ export const policies = fc.letrec<{ policy: Policy }>(tie => ({
       kind: fc.constant('in' as const),
       operand: fc.oneof(column, fixed),
       values: fc.array(literal, { minLength: 1, maxLength: 4 }),
-      position,
+      ...range,
     }),
     fc.record({
       kind: fc.constant('any' as const),
       operand: fixed,
       column: fc.constantFrom(...columns),
-      position,
+      ...range,
     }),
     fc.record({
       kind: fc.constant('contains' as const),
       column: fc.constantFrom(...columns),
       values: fc.array(literal, { minLength: 1, maxLength: 3 }),
-      position,
+      ...range,
     }),
     fc.record({
       kind: fc.constantFrom('and' as const, 'or' as const),
       parts: fc.array(tie('policy'), { minLength: 2, maxLength: 3 }),
+      ...range,
     }),
-    fc.record({ kind: fc.constant('not' as const), inner: tie('policy') }),
+    fc.record({ kind: fc.constant('not' as const), inner: tie('policy'), ...range }),
   ),
 })).policy
 
 function compare(left: fc.Arbitrary<Operand>, right: fc.Arbitrary<Operand>): fc.Arbitrary<Policy> {
-  return fc.record({ kind: fc.constant('compare' as const), op, left, right, position })
+  return fc.record({ kind: fc.constant('compare' as const), op, left, right, ...range })
 }
 
 export const principals = fc.record({

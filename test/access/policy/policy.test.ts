@@ -257,6 +257,38 @@ describe('parse errors name the position', () => {
   })
 })
 
+describe('parse errors suggest a correction', () => {
+  test.each([
+    ["status == 'x'", 'Write = once.'],
+    ["status LIKE 'x%'", 'Patterns are not supported. Compare whole values with = or IN.'],
+    ['status IS NULL', 'There is no IS NULL.'],
+    ['level BETWEEN 1 AND 9', 'Write column >= 1 AND column <= 9.'],
+    ["status NOT IN ('x')", 'Write NOT before the condition'],
+    ["'x' IN tags", 'Write value = ANY(column)'],
+    ["status IN 'x'", 'Put the values in parentheses'],
+    ["ANY(tags) = 'x'", 'Write the value first'],
+    ["'x' <> ANY(tags)", 'Write NOT (value = ANY(column)).'],
+    ["lower(status) = 'x'", 'There are no other functions.'],
+    ['in = 1', 'write row. before it'],
+    ['status = "x"', 'Put strings in single quotes'],
+    ["status = 'x' && level = 1", 'Write AND.'],
+    ["status = 'x' || level = 1", 'Write OR.'],
+    ["!(status = 'x')", 'Write NOT.'],
+    ['team = $principal', 'Write $principal.NAME'],
+    ['level = -1', 'Numbers are whole and not negative.'],
+    ['level = 1.5', 'Numbers are whole and not negative.'],
+    ["status = 'x' -- comment", 'without comments'],
+    ["status = 'x' an level = 1", 'Did you mean AND?'],
+    ["status = 'x' orr level = 1", 'Did you mean OR?'],
+    ["status = 'x' level = 1", 'Write AND or OR between conditions.'],
+    ["tags @> ARAY['x']", 'Did you mean ARRAY?'],
+  ])('%s', (dsl, hint) => {
+    expect(() => requirePolicy('policyDsl', dsl)).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining(hint) }),
+    )
+  })
+})
+
 describe('policy issues', () => {
   test.each([
     ['a = b', ['row_to_row_comparison']],

@@ -9,6 +9,7 @@ import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
 import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
+import { twelfthMigration } from './twelfth.ts'
 
 /**
  * SQL migrations. The entry with index `n` migrates schema version `n` to `n + 1`. Append entries, and never change
@@ -26,4 +27,5 @@ export const migrations: readonly string[] = [
   ninthMigration,
   tenthMigration,
   eleventhMigration,
+  twelfthMigration,
 ]

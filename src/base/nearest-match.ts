@@ -1,4 +1,4 @@
-import { editDistance } from '../../base/edit-distance.ts'
+import { editDistance } from './edit-distance.ts'
 
 /**
  * Returns the candidate with the smallest edit distance to a word, ignoring case. The distance may be at most a

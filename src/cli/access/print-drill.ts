@@ -1,0 +1,83 @@
+import type { DrillReport } from '../local.ts'
+import { formatCount, formatCounted, type Output } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { wrapWords } from '../terminal/wrap.ts'
+
+/** Prints the report of a drill. In a pipe, prints one line per route, followed by one line per finding. */
+export function printDrill(output: Output, report: DrillReport): void {
+  if (output.json) {
+    output.value(report)
+    return
+  }
+  const { interactive, style, width } = output
+  const print = (text: string) => output.result(wrapWords(`  ${text}`, width))
+  if (interactive) {
+    for (const line of headLines(report)) print(line)
+    output.result('')
+  }
+  output.list(report.routes, {
+    columns: {
+      route: { value: row => row.route, format: 'flexible' },
+      requests: { value: row => row.requests, format: 'count' },
+      shown: { value: row => row.shown, format: 'count' },
+      refused: { value: row => row.refused, format: 'count' },
+      leaks: {
+        value: row => row.leaks,
+        format: 'count',
+        tone: row => (row.leaks > 0 ? 'bad' : undefined),
+      },
+      missing: {
+        value: row => row.wrongRefusals,
+        format: 'count',
+        tone: row => (row.wrongRefusals > 0 ? 'bad' : undefined),
+      },
+    },
+    empty: [],
+  })
+  if (report.findings.length > 0) {
+    if (interactive) output.result('')
+    output.list(report.findings, {
+      columns: {
+        finding: { value: row => (row.kind === 'leak' ? 'leak' : 'missing'), tone: () => 'bad' },
+        route: { value: row => row.route, format: 'flexible' },
+        principal: { value: row => row.principalId },
+        description: { value: row => row.description, format: 'flexible' },
+      },
+      empty: [],
+    })
+  }
+  if (!interactive) return
+  output.result('')
+  print(
+    style.dim(
+      `W is the workspace, KB the knowledge base, C the conversation. shown: canaries that principals got and may see; refused: requests that were refused, as they must be; missing: what principals did not get, but may see. ${formatCounted(report.omitted.length, 'route')} without content were not asked; --json lists them with the reasons.`,
+    ),
+  )
+  output.result('')
+  print(
+    report.findings.length === 0
+      ? `${style.good('✓')} no leaks: no principal got or changed anything that it may not see`
+      : `${style.bad('✗')} ${formatCounted(report.leaks, 'leak')}, ${formatCount(report.wrongRefusals)} missing`,
+  )
+}
+
+function headLines({
+  workspaceName,
+  workspaceId,
+  version,
+  startedAt,
+  finishedAt,
+  principals,
+  principalsTotal,
+  policies,
+  canaries,
+  requests,
+}: DrillReport): string[] {
+  const recorded = principals.length - 1
+  const ofAll = recorded < principalsTotal ? ` of ${formatCount(principalsTotal)}` : ''
+  return [
+    `Drill of row-level access in workspace ${plainLine(workspaceName)} (${workspaceId})`,
+    `${startedAt} to ${finishedAt}, Workbase ${version}`,
+    `${formatCount(recorded)}${ofAll} principals and a stranger, ${formatCounted(policies.length, 'policy', 'policies')}, ${formatCounted(canaries, 'canary', 'canaries')}, ${formatCounted(requests, 'request')}`,
+  ]
+}

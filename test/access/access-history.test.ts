@@ -1,0 +1,132 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openVersionRetention } from '../../src/access/versions/version-retention.ts'
+import type { RowStore } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { TestClock, waitUntil } from '../harness/runtime.ts'
+import type { JsonObject } from './principal-requests.ts'
+import { openRestrictedWorkspace } from './restricted-workspace.ts'
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+async function openHistory() {
+  const clock = new TestClock()
+  const captured: { rows?: RowStore } = {}
+  const keepRows = (store: RowStore) => {
+    captured.rows = store
+    return store
+  }
+  const place = await openRestrictedWorkspace({ clock, rows: keepRows })
+  const { operator, workspace, base, knowledgeBaseId } = place
+  await operator(`POST ${workspace}/principals`, { principalId: 'ada', attributes: { team: 'red' } })
+  const document = { metadata: { team: 'red' }, visibleTo: ['ada'], status: 'ready' }
+  const { documentId } = (await operator(`POST ${base}/documents`, document)).body
+  const key = { knowledgeBaseId, documentId }
+  const ask = (name: string, body: JsonObject) => operator(`POST ${workspace}/policy/${name}`, body)
+  return {
+    ...place,
+    clock,
+    ask,
+    key,
+    rows: captured.rows!,
+    document: `${base}/documents/${documentId}`,
+    /** Makes a change an hour later, and returns the time just before it. */
+    async change(line: string, json?: JsonObject): Promise<string> {
+      clock.advance(hourMs)
+      const before = new Date(clock.now() - 1).toISOString()
+      const answer = await operator(line, json)
+      expect(answer.status, answer.text).toBeLessThan(300)
+      return before
+    },
+    async sees(principalId: string, at?: string): Promise<boolean> {
+      const { status, text, body } = await ask('explain', { principalId, ...key, at })
+      expect(status, text).toBe(200)
+      return body.visible as boolean
+    },
+    async viewers(at?: string): Promise<unknown[]> {
+      const { items } = (await ask('viewers', { ...key, at })).body
+      return (items as JsonObject[]).map(({ principalId }) => principalId)
+    },
+  }
+}
+
+test('the tools answer for a past time, with the policy, the principals and the document of that time', async () => {
+  const { change, sees, viewers, ask, workspace, base, document, knowledgeBaseId } = await openHistory()
+  const before: Record<string, string> = {}
+  before.policy = await change(`PATCH ${base}`, { policyDsl: 'team = $principal.team', policyEnabled: true })
+  before.attribute = await change(`PATCH ${workspace}/principals/ada`, { attributes: { team: 'blue' } })
+  before.metadata = await change(`PATCH ${document}`, { metadata: { team: 'blue' } })
+  before.deletion = await change(`DELETE ${workspace}/principals/ada`)
+  before.builtIn = await change(`PATCH ${base}`, { policyEnabled: false })
+  before.visibleTo = await change(`PATCH ${document}`, { visibleTo: ['bob'] })
+  before.off = await change(`PATCH ${workspace}`, { rlacEnabled: false })
+
+  expect(await sees('ada', before.policy)).toBe(true)
+  expect(await sees('ada', before.attribute)).toBe(true)
+  expect(await sees('ada', before.metadata)).toBe(false)
+  expect(await sees('ada', before.deletion)).toBe(true)
+  expect(await sees('ada', before.builtIn)).toBe(false)
+  expect(await sees('ada', before.visibleTo)).toBe(true)
+  expect(await sees('ada', before.off)).toBe(false)
+  expect(await sees('ada')).toBe(true)
+
+  expect(await viewers(before.deletion)).toEqual(['ada'])
+  expect(await viewers(before.builtIn)).toEqual([])
+  expect(await viewers(before.off)).toEqual(['bob'])
+  const listed = async (at?: string) =>
+    ((await ask('documents', { principalId: 'ada', knowledgeBaseId, at })).body.items as unknown[]).length
+  expect([await listed(before.attribute), await listed(before.metadata)]).toEqual([1, 0])
+  const counted = async (at?: string) =>
+    ((await ask('counts', { principalId: 'ada', at })).body.items as JsonObject[])[0]
+  expect(await counted(before.metadata)).toMatchObject({ rule: 'policy', visible: 0, total: 1 })
+  expect(await counted()).toMatchObject({ rule: 'off', visible: 1, total: 1 })
+})
+
+test('a change that does not affect access leaves no version', async () => {
+  const { change, rows, workspace, base, document } = await openHistory()
+  await change(`PATCH ${base}`, { description: 'x' })
+  await change(`PATCH ${workspace}`, { name: 'renamed' })
+  await change(`PATCH ${workspace}/principals/ada`, { label: 'Ada' })
+  await change(`PATCH ${document}`, { sourceDocId: 'x' })
+  expect(await rows.count(tables.accessVersions, 'byTime', [])).toBe(0)
+})
+
+test('rejects a time in the future, and a time before the knowledge base was created', async () => {
+  const { ask, key, clock } = await openHistory()
+  const at = (ms: number) => ask('viewers', { ...key, at: new Date(clock.now() + ms).toISOString() })
+  expect((await at(1)).body.error).toMatchObject({ message: 'at: must not be in the future' })
+  expect((await at(-1)).body.error).toMatchObject({ code: 'knowledge_base_not_found' })
+})
+
+test('old versions and versions above the maximum are deleted, and times before them are rejected', async () => {
+  const { change, rows, clock, workspace, ask, key } = await openHistory()
+  const teams = ['a', 'b', 'c', 'd', 'e']
+  const times: string[] = []
+  for (const team of teams)
+    times.push(await change(`PATCH ${workspace}/principals/ada`, { attributes: { team } }))
+  const count = () => rows.count(tables.accessVersions, 'byTime', [])
+  const prune = async (versionsMax: number, left: number) => {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const retention = openVersionRetention({ rows, clock, log, retentionDays: 1, versionsMax })
+    onTestFinished(() => retention.close())
+    retention.start()
+    await waitUntil(async () => (await count()) === left)
+    await retention.close()
+  }
+  const status = async (at: string) => (await ask('viewers', { ...key, at })).status
+  await prune(3, 3)
+  expect(await Promise.all(times.map(status))).toEqual([400, 400, 200, 200, 200])
+  clock.advance(dayMs - hourMs / 2)
+  await prune(3, 1)
+  expect(await Promise.all(times.map(status))).toEqual([400, 400, 400, 400, 200])
+  const { error } = (await ask('viewers', { ...key, at: times[0] })).body as { error: { message: string } }
+  expect(error.message).toBe('at: changes of access are recorded since 2026-01-01T04:00:00.000Z')
+})
+
+test('deleting a workspace deletes its versions', async () => {
+  const { change, rows, operator, workspace } = await openHistory()
+  await change(`PATCH ${workspace}/principals/ada`, { attributes: {} })
+  expect(await rows.count(tables.accessVersions, 'byTime', [])).toBe(1)
+  await operator(`DELETE ${workspace}`)
+  expect(await rows.count(tables.accessVersions, 'byTime', [])).toBe(0)
+})
