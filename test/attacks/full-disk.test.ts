@@ -156,7 +156,7 @@ describe.skipIf(disk === undefined)('a full disk', () => {
   test('allows deleting documents if copying the log into the database makes space', async () => {
     const wb = await open({ dataDir: dataDirOnDisk(), server: true })
     const base = await makeBase(wb)
-    const [first, second] = [await base.ingest(text(1)), await base.ingest(text(2))]
+    const [first, second] = [await base.ingest(text(1).repeat(4)), await base.ingest(text(2))]
     const remove = ({ document }: typeof first) =>
       wb.send(`DELETE ${base.path}/documents/${document.documentId}`)
     // Leaves free pages in the database, so that it can take the log without growing.

@@ -144,8 +144,9 @@ describe('the sample documents answer questions of new users', () => {
   ]
   test('within the first three passages', { timeout: 60_000 }, async () => {
     const sandbox = createSandbox()
-    await sandbox.serve()
+    // Without a server, so that the embedder is fitted before the command exits.
     await sandbox.wb(['quickstart'])
+    await sandbox.serve()
     for (const [question, file] of questions) {
       const { stdout } = await sandbox.wb(['kb', 'search', question, '--limit', '3'])
       expect([question, stdout.split('\n').map(line => line.split('\t')[4])]).toEqual([

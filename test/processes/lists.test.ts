@@ -58,6 +58,7 @@ const listings: Readonly<Record<string, Listing>> = {
     prefix: () => [],
   },
   [`${W}/audit`]: { table: tables.audit, id: 'auditId' },
+  [`${W}/audit/decisions`]: { table: tables.policyAudit, id: 'decisionId' },
   [`${W}/api-keys`]: {
     table: tables.apiKeys,
     id: 'keyId',
@@ -134,8 +135,28 @@ async function stage() {
     agentId,
     conversationId: String(conversationId),
   }
-  await place.rows.atomic([{ op: 'insert', table: tables.messages, row: messageRow(place, 0) }])
+  await place.rows.atomic([
+    { op: 'insert', table: tables.messages, row: messageRow(place, 0) },
+    { op: 'insert', table: tables.policyAudit, row: decisionRow(place) },
+  ])
   return place
+}
+
+function decisionRow({ workspaceId, knowledgeBaseId }: Pick<Place, 'workspaceId' | 'knowledgeBaseId'>) {
+  const ts = new Date().toISOString()
+  return {
+    workspaceId,
+    auditDay: ts.slice(0, 10),
+    ts,
+    decisionId: newId(),
+    principalId: 'one',
+    knowledgeBaseId,
+    resourceId: '*',
+    action: 'list',
+    decision: 'filter',
+    reason: 'filtered',
+    compiledFilterJson: null,
+  } as const
 }
 
 async function makeRelease(wb: TestRuntime): Promise<void> {
@@ -148,7 +169,12 @@ async function makeRelease(wb: TestRuntime): Promise<void> {
 const declared = Object.values(api)
   .flatMap(topic => Object.values(topic) as Route[])
   .filter(
-    ({ query, replies }) => query && 'cursor' in shapeOf(query) && 'nextCursor' in shapeOf(replies[200]),
+    // The answers about policies are computed, and not read from a table.
+    ({ path, query, replies }) =>
+      !path.startsWith(`${W}/policy/`) &&
+      query &&
+      'cursor' in shapeOf(query) &&
+      'nextCursor' in shapeOf(replies[200]),
   )
   .map(({ path }) => path)
 
