@@ -9,6 +9,7 @@ const docs = 'test/docs/**/*.test.ts'
 
 /** Tests that repeat attacks, crashes or races many times, or measure quality on a whole collection. */
 const endurance = [
+  'access/drill',
   'access/mutation',
   'access/row-level-model',
   'agents/chat/cranfield',
