@@ -59,10 +59,16 @@ export function openAccess(deps: AccessDependencies) {
     learnableRows: (key: CollectionKey) => rules.learnableRows(key),
     /** Returns the number of policy decisions that this process could not store. */
     countLostDecisions: () => recorder.lost,
-    /** Deletes the policy audit of a workspace in small transactions, because it can be large. */
+    /**
+     * Deletes the policy audit of a workspace in small transactions, because it can be large. If that fails, for example
+     * because a record is damaged, the last transaction of the deletion deletes it at once.
+     */
     async purgeDecisions(workspaceId: string): Promise<void> {
       await recorder.flushed()
-      await deleteFirst(rows, tables.policyAudit, { index: 'byWorkspace', prefix: [workspaceId] })
+      const ofWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
+      await deleteFirst(rows, tables.policyAudit, ofWorkspace).catch(error =>
+        deps.log.warn({ workspaceId, error }, 'the policy audit was not deleted in steps'),
+      )
     },
     /** Deletes old records of both audits, and old access versions, now, and then regularly. */
     start() {

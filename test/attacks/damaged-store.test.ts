@@ -80,6 +80,10 @@ function rowsWithoutRoutes({
       ...{ knowledgeBaseId, resourceId: '*', action: 'list', decision: 'allow', reason: 'planted' },
       compiledFilterJson: null,
     },
+    access_versions: {
+      ...{ workspaceId, versionId: messageId, kind: 'workspace', targetId: workspaceId, until: at },
+      state: { rlacEnabled: false, createdAt: at },
+    },
   }
 }
 
