@@ -1,7 +1,7 @@
 import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { documentMatcher } from './policy/document-fields.ts'
-import type { AccessUse, RowAccess } from './row-access.ts'
+import type { AccessTarget, RowAccess } from './row-access.ts'
 
 /** The document that something refers to; null for a passage or a job without a document. */
 export interface DocumentReference {
@@ -21,13 +21,13 @@ export function existedAt({ createdAt }: Pick<DocumentRow, 'createdAt'>, time: s
  * Returns true if a caller may see the document that something refers to. A caller who may not see all rows cannot see
  * what refers to a missing document, even if a later document has its ID.
  *
- * @throws policy_principal_required  row-level access is on, and the caller is no principal
+ * @throws policy_principal_required  row-level access is on, and the caller is not a principal
  */
 export async function isDocumentVisible(
   rows: RowStore,
   { workspaceId, knowledgeBaseId, documentId, createdAt }: DocumentReference,
   access: RowAccess,
-  action: AccessUse['action'],
+  action: AccessTarget['action'],
 ): Promise<boolean> {
   if (!access.isEnabled) return true
   const [base, document] = await Promise.all([

@@ -20,11 +20,11 @@ const parsedMax = 200
 /** The ID and the policy of a knowledge base. */
 type PolicyBase = Pick<KnowledgeBase, 'knowledgeBaseId' | 'policyDsl' | 'policyEnabled'>
 
-/** An actor that is no principal. */
+/** An actor without a principal. */
 export const noPrincipal: Actor = { kind: 'principal', principalId: null }
 
-/** The action and the resource of a decision, for the policy audit. */
-export interface AccessUse {
+/** The action and the resource that a caller requests access to. Both are recorded in the policy audit. */
+export interface AccessTarget {
   readonly action: PolicyDecision['action']
   /** ID of the document or record; absent for all that match. Never use an ID that the caller does not know. */
   readonly resourceId?: string
@@ -38,14 +38,14 @@ export interface UndecidedChange {
    * Decides and records the change.
    *
    * @param isMatch  true if the caller may see all rows that it changes
-   * @throws policy_denied  it is false
+   * @throws policy_denied  `isMatch` is false
    */
   authorize(isMatch: boolean): void
 }
 
 /**
- * The rows that a caller may see in a workspace, at the moment when it was read. Read it again for every operation, so that a
- * change of a policy or a principal takes effect at once.
+ * The rows that a caller may see in a workspace. A snapshot of its policies and principals: open it again for every operation,
+ * so that changes take effect at once.
  *
  * If row-level access is on, decisions are recorded in the policy audit: each one once per request.
  *
@@ -57,29 +57,29 @@ export interface RowAccess {
   readonly actor: Actor
   /** ID of the principal that owns what the caller adds; null if row-level access is off, or the caller has none. */
   readonly ownerId: string | null
-  /** @throws policy_principal_required  row-level access is on, and the caller is no principal */
+  /** @throws policy_principal_required  row-level access is on, and the caller is not a principal */
   requirePrincipal(): void
   /**
    * Returns the rows of a knowledge base that the caller may see, and records that they limit a read.
    *
-   * @throws policy_principal_required  row-level access is on, and the caller is no principal
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal
    */
-  visibility(base: PolicyBase, use: AccessUse): Visibility
+  visibility(base: PolicyBase, target: AccessTarget): Visibility
   /** Records that the caller requested a row that does not exist or is hidden from it. */
-  recordDenial(base: PolicyBase, use: AccessUse): void
+  recordDenial(base: PolicyBase, target: AccessTarget): void
   /**
-   * Returns what `decide` returns for the rows that the caller may see. Records a read only if this is true, so that a row
-   * that the caller does not know, such as the document of a job, stays out of its decisions.
+   * Returns what `decide` returns for the rows that the caller may see. Records a read only if `decide` returns true, so that
+   * the decisions do not reveal a row that the caller does not know, such as the document of a job.
    *
-   * @throws policy_principal_required  row-level access is on, and the caller is no principal
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal
    */
   canRead(
     base: PolicyBase,
-    use: AccessUse,
+    target: AccessTarget,
     decide: (visibility: Visibility) => boolean | Promise<boolean>,
   ): Promise<boolean>
-  /** Starts a change of rows. A caller that is no principal may change no rows. */
-  openChange(base: PolicyBase, use: AccessUse): UndecidedChange
+  /** Starts a change of rows. A caller that is not a principal cannot change any rows. */
+  openChange(base: PolicyBase, target: AccessTarget): UndecidedChange
   /** Returns true if the caller may see all rows of a knowledge base. Not recorded, because nothing is read. */
   seesAll(base: PolicyBase): boolean
 }
@@ -114,9 +114,9 @@ export class RowAccessRules {
     const { rlacEnabled } = await requireWorkspace(this.rows, workspaceId)
     const { principalId } = actor
     if (!rlacEnabled) return unrestrictedAccess(actor)
-    const record: RecordDecision = (base, use, outcome) => {
+    const record: RecordDecision = (base, target, outcome) => {
       const { knowledgeBaseId } = base
-      const { action, resourceId = '*' } = use
+      const { action, resourceId = '*' } = target
       const decision = { workspaceId, principalId, knowledgeBaseId, resourceId, action, ...outcome }
       const key = JSON.stringify(decision)
       if (recorded.has(key)) return
@@ -127,7 +127,7 @@ export class RowAccessRules {
   }
 
   /** Returns a function that returns what an actor may see in a knowledge base. */
-  async #deciderFor(actor: Actor, workspaceId: string): Promise<(base: PolicyBase) => Decided> {
+  async #deciderFor(actor: Actor, workspaceId: string): Promise<(base: PolicyBase) => RowDecision> {
     const { principalId } = actor
     if (actor.kind === 'operator') return () => everythingForOperator
     if (principalId === null) return () => nothingWithoutPrincipal
@@ -171,10 +171,10 @@ function visibilityOf(compiled: CompiledPolicy): Visibility {
 
 const noRows = toVisibility({ kind: 'or', parts: [] })
 
-/** A principal of which nothing is known. What a policy shows to it, it shows to every principal. */
+/** A principal without an ID and attributes. A row that it can see is visible to every principal. */
 const unknownPrincipal: ActingPrincipal = { id: null, attributes: {} }
 
-/** ID of the principal as which the bootstrap token acts. It sees all rows. */
+/** ID of the principal that the bootstrap token acts as. It sees all rows. */
 const bootstrapPrincipal = 'admin'
 
 /** Returns the actor of a request. A caller that views a workspace as a principal acts as that principal. */
@@ -187,15 +187,15 @@ export function actorOf(auth: AuthContext): Actor {
 }
 
 /** The rows that an actor may see in a knowledge base, and why. */
-type Decided =
+type RowDecision =
   | { readonly kind: 'operator' | 'noPrincipal'; readonly visibility: Visibility }
   | { readonly kind: 'policy'; readonly visibility: Visibility; readonly compiled: CompiledPolicy }
 
-const everythingForOperator: Decided = { kind: 'operator', visibility: fullVisibility() }
-const nothingWithoutPrincipal: Decided = { kind: 'noPrincipal', visibility: noRows }
+const everythingForOperator: RowDecision = { kind: 'operator', visibility: fullVisibility() }
+const nothingWithoutPrincipal: RowDecision = { kind: 'noPrincipal', visibility: noRows }
 
 type Outcome = Pick<PolicyDecision, 'decision' | 'reason' | 'compiledFilterJson'>
-type RecordDecision = (base: PolicyBase, use: AccessUse, outcome: Outcome) => void
+type RecordDecision = (base: PolicyBase, target: AccessTarget, outcome: Outcome) => void
 
 /** Access in a workspace with row-level access. */
 class RecordedAccess implements RowAccess {
@@ -204,7 +204,7 @@ class RecordedAccess implements RowAccess {
 
   constructor(
     readonly actor: Actor,
-    private readonly decide: (base: PolicyBase) => Decided,
+    private readonly decide: (base: PolicyBase) => RowDecision,
     private readonly record: RecordDecision,
   ) {
     this.ownerId = actor.principalId
@@ -214,34 +214,34 @@ class RecordedAccess implements RowAccess {
     if (this.actor.kind !== 'operator' && this.actor.principalId === null) throw principalRequired()
   }
 
-  visibility(base: PolicyBase, use: AccessUse): Visibility {
-    const decided = this.#requireDecided(base, use)
-    this.record(base, use, readOutcome(decided))
+  visibility(base: PolicyBase, target: AccessTarget): Visibility {
+    const decided = this.#requireDecision(base, target)
+    this.record(base, target, readOutcome(decided))
     return decided.visibility
   }
 
-  recordDenial(base: PolicyBase, use: AccessUse): void {
+  recordDenial(base: PolicyBase, target: AccessTarget): void {
     const { kind, visibility } = this.decide(base)
-    if (visibility.filter) this.record(base, use, changeOutcome(kind, false))
+    if (visibility.filter) this.record(base, target, changeOutcome(kind, false))
   }
 
   async canRead(
     base: PolicyBase,
-    use: AccessUse,
+    target: AccessTarget,
     decide: (visibility: Visibility) => boolean | Promise<boolean>,
   ): Promise<boolean> {
-    const decided = this.#requireDecided(base, use)
+    const decided = this.#requireDecision(base, target)
     const isVisible = await decide(decided.visibility)
-    if (isVisible) this.record(base, use, readOutcome(decided))
+    if (isVisible) this.record(base, target, readOutcome(decided))
     return isVisible
   }
 
-  openChange(base: PolicyBase, use: AccessUse): UndecidedChange {
+  openChange(base: PolicyBase, target: AccessTarget): UndecidedChange {
     const { kind, visibility } = this.decide(base)
     return {
       visibility,
       authorize: isMatch => {
-        this.record(base, use, changeOutcome(kind, isMatch))
+        this.record(base, target, changeOutcome(kind, isMatch))
         requireMatch(isMatch)
       },
     }
@@ -252,10 +252,10 @@ class RecordedAccess implements RowAccess {
   }
 
   /** @throws policy_principal_required */
-  #requireDecided(base: PolicyBase, use: AccessUse): Decided {
+  #requireDecision(base: PolicyBase, target: AccessTarget): RowDecision {
     const decided = this.decide(base)
     if (decided.kind !== 'noPrincipal') return decided
-    this.record(base, use, outcomeOf('deny', 'no_principal'))
+    this.record(base, target, outcomeOf('deny', 'no_principal'))
     throw principalRequired()
   }
 }
@@ -270,7 +270,7 @@ function unrestrictedAccess(actor: Actor): RowAccess {
     requirePrincipal() {},
     visibility: () => visibility,
     recordDenial() {},
-    canRead: async (_base, _use, decide) => decide(visibility),
+    canRead: async (_base, _target, decide) => decide(visibility),
     openChange: () => ({ visibility, authorize: requireMatch }),
     seesAll: () => true,
   }
@@ -280,13 +280,13 @@ function outcomeOf(decision: Outcome['decision'], reason: string): Outcome {
   return { decision, reason, compiledFilterJson: null }
 }
 
-function readOutcome(decided: Decided): Outcome {
+function readOutcome(decided: RowDecision): Outcome {
   if (decided.kind !== 'policy') return outcomeOf('allow', 'operator')
   const compiledFilterJson = JSON.stringify(toApiFilter(decided.compiled))
   return { decision: 'filter', reason: 'filtered', compiledFilterJson }
 }
 
-function changeOutcome(kind: Decided['kind'], isMatch: boolean): Outcome {
+function changeOutcome(kind: RowDecision['kind'], isMatch: boolean): Outcome {
   if (isMatch) return outcomeOf('allow', kind === 'operator' ? 'operator' : 'match')
   return outcomeOf('deny', kind === 'noPrincipal' ? 'no_principal' : 'no_match')
 }
@@ -306,7 +306,7 @@ function principalRequired(): WbError {
   )
 }
 
-/** The error for a change of a row that the caller may not see. It does not tell whether the row exists. */
+/** The error for a change of a row that the caller may not see. It does not reveal whether the row exists. */
 function policyDenied(): WbError {
   return new WbError(
     'policy_denied',

@@ -51,7 +51,7 @@ class AuthenticationResult {
     readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any',
     readonly subject: Subject | null,
     readonly session: CredentialTerms,
-    /** ID of the principal as which the caller views the workspace; null for itself. */
+    /** ID of the principal that the caller views the workspace as; null if it views the workspace as itself. */
     readonly viewedPrincipalId: string | null = null,
   ) {
     this.authenticated = subject !== null
@@ -87,7 +87,7 @@ export function viewingAs({ mode, subject, session }: AuthContext, principalId: 
   return new AuthenticationResult(mode, subject, session, principalId)
 }
 
-/** Returns the ID of the principal as which a caller acts; null if it is no principal. */
+/** Returns the ID of the principal that a caller acts as; null if it is not a principal. */
 export function principalIdOf({ viewedPrincipalId, subject }: AuthContext): string | null {
   return viewedPrincipalId ?? subject?.principalId ?? null
 }

@@ -76,7 +76,7 @@ const AccessExplanation = z
     knowledgeBaseId: z.uuid(),
     reasons: z.array(AccessReason).meta({
       description:
-        'conditions that decide: those that make the policy true, or those of which some would have to change',
+        'conditions that decide: those that make the policy true, or those of which at least one would have to change',
     }),
     at: isoTimestamp.nullable().meta({ description: 'time of the answer; null for now' }),
   })

@@ -88,7 +88,7 @@ export const AuditRecord = z
         id: z.string().nullable(),
         label: z.string().nullable(),
         viewAs: z.string().optional().meta({
-          description: 'principal as which the subject viewed the workspace, from `x-view-as-principal`',
+          description: 'principal that the subject viewed the workspace as, from `x-view-as-principal`',
         }),
       })
       .nullable(),

@@ -8,7 +8,7 @@ import type { IncomingRequest } from './incoming-request.ts'
 const viewAsHeader = 'x-view-as-principal'
 
 /**
- * Returns the caller, with the principal as which it views the workspace. Ignores the header unless the caller manages
+ * Returns the caller, with the principal that it views the workspace as. Ignores the header unless the caller manages
  * access, or authentication is disabled and the request comes directly from this machine.
  *
  * @throws validation_error  the header is not the ID of a principal

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
-import type { AccessUse, RowAccess } from '../access/row-access.ts'
+import type { AccessTarget, RowAccess } from '../access/row-access.ts'
 import { documentVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -328,13 +328,13 @@ export class Documents {
 
   /**
    * Returns a document that a caller may change: one that it may see. For a caller who may not see all documents, the
-   * error does not tell if a document exists.
+   * error does not reveal whether a document exists.
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
    */
   private async requireChangeable(
     documentKey: DocumentKey,
-    action: AccessUse['action'],
+    action: AccessTarget['action'],
     caller: ContentCaller,
   ): Promise<Stored<DocumentRow>> {
     const { base, access } = await this.accessTo(documentKey, caller)

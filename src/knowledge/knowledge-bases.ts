@@ -84,7 +84,7 @@ export class KnowledgeBases {
     return page
   }
 
-  /** Like {@link list}, with the sizes of those knowledge bases of which the caller may see all rows. */
+  /** Like {@link list}, with the sizes of the knowledge bases in which the caller may see all rows. */
   async listWithSizes(
     workspaceId: string,
     query: PageQuery,

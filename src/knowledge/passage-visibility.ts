@@ -19,13 +19,13 @@ export interface PassageReference {
   readonly chunkId: string | null
 }
 
-/** Decides which passages a caller may see, at the moment when the check was opened. Remembers its decisions. */
+/** Decides which passages a caller may see, based on its access when the check was opened. Caches its decisions. */
 export interface PassageCheck {
   /** True if the caller may see all passages of the workspace. */
   readonly seesAll: boolean
   /**
-   * @param readAt  timestamp of the reference; a document that was created later is another one with the same ID
-   * @throws policy_principal_required  row-level access is on, and the caller is no principal
+   * @param readAt  timestamp of the reference; a document that was created later is a different one with the same ID
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal
    */
   isVisible(passage: PassageReference, readAt: string): Promise<boolean>
 }

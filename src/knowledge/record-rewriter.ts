@@ -24,7 +24,7 @@ interface DocumentChange {
   readonly after: DocumentRow
   /** Called before the change is written. Throws an error if the caller may no longer make it. */
   readonly authorize?: () => Promise<unknown>
-  /** Writes that record what decided about access before the change. */
+  /** Writes that record the access version from before the change. */
   readonly version?: readonly Write[]
 }
 

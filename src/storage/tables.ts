@@ -209,7 +209,7 @@ export interface AuditRow extends AuditRecord {
   refusal?: 1
 }
 
-/** The facts that decide about access, by kind: the fields that a policy or a decision can depend on. */
+/** The data that access decisions depend on, by kind: the fields that a policy or a decision can read. */
 export interface AccessVersionStates {
   workspace: Pick<Workspace, 'rlacEnabled' | 'createdAt'>
   knowledgeBase: Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled' | 'createdAt'>
@@ -217,7 +217,7 @@ export interface AccessVersionStates {
   document: Pick<Document, 'metadata' | 'visibleTo' | 'ownerPrincipalId' | 'sourceFilename' | 'status'>
 }
 
-/** The facts that decided about access until a change. */
+/** The data that access decisions depended on until a change. */
 export interface AccessVersionRow<Kind extends keyof AccessVersionStates = keyof AccessVersionStates> {
   workspaceId: string
   versionId: string

@@ -16,7 +16,7 @@ export interface Visibility {
 export interface Actor {
   /** An operator sees all rows. */
   readonly kind: 'operator' | 'principal'
-  /** Owner of what the actor adds; null if it is no principal. */
+  /** Owner of what the actor adds; null if the actor is not a principal. */
   readonly principalId: string | null
 }
 

@@ -120,7 +120,7 @@ test('old versions and versions above the maximum are deleted, and times before 
   await prune(3, 1)
   expect(await Promise.all(times.map(status))).toEqual([400, 400, 400, 400, 200])
   const { error } = (await ask('viewers', { ...key, at: times[0] })).body as { error: { message: string } }
-  expect(error.message).toBe('at: changes of access are recorded since 2026-01-01T04:00:00.000Z')
+  expect(error.message).toBe('at: the earliest recorded time is 2026-01-01T04:00:00.000Z')
 })
 
 test('a deletion that the store refuses is logged, and not repeated at once', async () => {

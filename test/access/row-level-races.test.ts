@@ -151,7 +151,7 @@ describe('a policy that changes while a text is embedded', () => {
   })
 })
 
-test('two concurrent ingests of one file name do not tell if a hidden document has it', async () => {
+test('two concurrent ingests of a file name do not reveal whether a hidden document has it', async () => {
   const outcomesWith = async (isTaken: boolean) => {
     const interruption: Interruption = {}
     const { base, as } = await openRestrictedWorkspace(beforeContentWrite(interruption))

@@ -161,7 +161,7 @@ test('the built-in embedder learns nothing from hidden documents [security rule 
 })
 
 describe('a principal changes only its documents', () => {
-  test('S7.3-policy_denied: and an error does not tell if a hidden document exists', async () => {
+  test('S7.3-policy_denied: and an error does not reveal whether a hidden document exists', async () => {
     const { base, as, ids } = await openRestricted()
     const alice = as('alice')
     for (const id of [ids.bob, ids.admin, missing]) {

@@ -68,12 +68,12 @@ export class DecisionRecords {
   }
 }
 
-/** Returns false for a caller that is no principal, because many callers share these decisions. */
+/** Returns false for a caller that is not a principal, because many callers share these decisions. */
 function isOwn({ principalId }: PolicyDecision, { actor }: RowAccess): boolean {
   return principalId !== null && principalId === actor.principalId
 }
 
-/** Returns true for decisions that neither name a document nor show that there is one. */
+/** Returns true for decisions that do not reveal whether a document exists. */
 function hasNoResource({ resourceId, action }: PolicyDecision): boolean {
   return resourceId === '*' && (action === 'list' || action === 'search')
 }

@@ -66,7 +66,7 @@ const checksPerTurn = 200
 /** Number of documents to compare for a page of principals before other work can run. A document takes about 0.2 ms. */
 const comparedPerTurn = 50
 
-/** Answers who can see what. All answers are about all documents, whatever the caller can see. */
+/** Reports who can see which documents. The results include documents that the caller cannot see. */
 export class AccessTools {
   constructor(private readonly deps: AccessToolsDependencies) {}
 
@@ -107,10 +107,10 @@ export class AccessTools {
         ? explainPolicy(source, toActingPrincipal(principalId, recorded), policyColumns(document))
         : { isVisible: true, reasons: [] }
     const list = ['viewers', workspaceId, base.knowledgeBaseId, document.documentId, state.at].join('/')
-    const candidates = await this.#candidates(workspaceId, state, namedBy(document))
+    const candidates = await this.#candidates(workspaceId, state, principalsNamedBy(document))
     const items: Viewer[] = []
     let nextCursor: string | null = null
-    for (const [index, candidate] of this.#after(candidates, list, query).entries()) {
+    for (const [index, candidate] of this.#afterCursor(candidates, list, query).entries()) {
       if (index % checksPerTurn === checksPerTurn - 1) await yieldToEventLoop()
       const { isVisible, reasons } = explain(candidate)
       if (!isVisible) continue
@@ -174,8 +174,8 @@ export class AccessTools {
       policyDsl === null ? builtInRule : { rule: 'proposed' as const, source: parseProposed(policyDsl) },
     ]
     const list = ['diff', workspaceId, knowledgeBaseId].join('/')
-    const candidates = await this.#candidates(workspaceId, state, await this.#namedIn(base, signal))
-    const remaining = this.#after(candidates, list, query)
+    const candidates = await this.#candidates(workspaceId, state, await this.#principalsNamedIn(base, signal))
+    const remaining = this.#afterCursor(candidates, list, query)
     const examined = remaining.slice(0, query.limit)
     const comparison = ({ principalId, recorded }: Candidate): Comparison => {
       const acting = toActingPrincipal(principalId, recorded)
@@ -287,10 +287,10 @@ export class AccessTools {
   }
 
   /** @throws validation_error  the documents name too many principals */
-  async #namedIn(base: KnowledgeBase, signal: AbortSignal): Promise<Set<string>> {
+  async #principalsNamedIn(base: KnowledgeBase, signal: AbortSignal): Promise<Set<string>> {
     const named = new Set<string>()
     for await (const document of this.#documentsOf(base, signal)) {
-      for (const principalId of namedBy(document)) named.add(principalId)
+      for (const principalId of principalsNamedBy(document)) named.add(principalId)
       if (named.size > namedPrincipalsMax)
         throw new WbError(
           'validation_error',
@@ -301,7 +301,7 @@ export class AccessTools {
   }
 
   /** @throws invalid_cursor */
-  #after(candidates: readonly Candidate[], list: string, { cursor }: PageQuery): Candidate[] {
+  #afterCursor(candidates: readonly Candidate[], list: string, { cursor }: PageQuery): Candidate[] {
     if (cursor === undefined) return [...candidates]
     const [last] = this.deps.cursors.decode(list, cursor)
     return candidates.filter(({ principalId }) => compareCodePoints(principalId, String(last)) > 0)
@@ -356,7 +356,7 @@ function visibilityTest({ source }: AppliedRule, acting: ActingPrincipal): Visib
   return createMatcher(source ? toFilter(compilePolicy(source.policy, acting)) : undefined)
 }
 
-function namedBy({ visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {
+function principalsNamedBy({ visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {
   const named = new Set(visibleTo)
   if (ownerPrincipalId !== null) named.add(ownerPrincipalId)
   named.delete('*')

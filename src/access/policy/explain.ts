@@ -18,7 +18,7 @@ export interface PolicyReason {
   /** Position of the text in the policy, counted from 1. */
   readonly position: number
   readonly result: 'true' | 'false' | 'unknown'
-  /** True if the policy negates the condition, so that it lets documents in when it is false. */
+  /** True if the policy negates the condition, so that it contributes to visibility when it is false. */
   readonly isNegated: boolean
   readonly values: readonly ComparedValue[]
 }
@@ -26,8 +26,8 @@ export interface PolicyReason {
 export interface PolicyExplanation {
   readonly isVisible: boolean
   /**
-   * If the row is visible, conditions that together make the policy true. Otherwise, all conditions of which some would
-   * have to change.
+   * If the row is visible, conditions that together make the policy true. Otherwise, all conditions of which at least
+   * one would have to change.
    */
   readonly reasons: readonly PolicyReason[]
 }
@@ -61,8 +61,8 @@ interface Evaluation {
 }
 
 /**
- * Returns the conditions that decide a predicate. To let a row in, a predicate must be true, or false if it is negated.
- * If it is, the parts that are so, too, decide it. If not, the parts that are not so decide it.
+ * Returns the conditions that determine the result of a predicate. A predicate contributes to visibility if it is true, or
+ * if it is false and negated. Its result is determined by the parts with the same contribution.
  */
 function decisiveConditions(
   policy: Policy,
@@ -72,10 +72,10 @@ function decisiveConditions(
   switch (policy.kind) {
     case 'and':
     case 'or': {
-      const letsIn = (part: Policy) => truthOf(part, principal, row) === !isNegated
-      const isLetIn = letsIn(policy)
+      const contributes = (part: Policy) => truthOf(part, principal, row) === !isNegated
+      const isContributing = contributes(policy)
       return policy.parts
-        .filter(part => letsIn(part) === isLetIn)
+        .filter(part => contributes(part) === isContributing)
         .flatMap(part => decisiveConditions(part, evaluation))
     }
     case 'not':

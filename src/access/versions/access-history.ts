@@ -15,10 +15,10 @@ import {
 import { requireWorkspace } from '../require-workspace.ts'
 import { documentTarget } from './version-write.ts'
 
-/** A principal that a workspace contained at a time. */
+/** A principal of a workspace, now or at a time in the past. */
 export type RecordedPrincipal = Pick<Principal, 'principalId' | 'label' | 'role' | 'attributes'>
 
-/** The facts that decide about access in a workspace at one time. */
+/** The data that access decisions in a workspace depend on, now or at a time in the past. */
 export interface AccessState {
   /** Null for now. */
   readonly at: string | null
@@ -29,25 +29,27 @@ export interface AccessState {
   principal(principalId: string): Promise<RecordedPrincipal | undefined>
   /** Returns all principals of the workspace, sorted by ID in code point order. */
   principals(): Promise<RecordedPrincipal[]>
-  /** Returns a document with the fields at the time to which policies can refer. */
+  /** Returns a document in which the fields that policies can read have their values at the time. */
   document(document: DocumentRow): Promise<DocumentRow>
 }
 
-/** Setting with the time since which access versions are complete. Absent in a store that has always recorded them. */
+/** Setting with the time from which access versions are complete. Absent in a store that has always recorded them. */
 export const versionsStartSetting = 'access-versions-start'
 
 const sliceSize = 500
 
 /**
- * Reads what decided about access at a time in the past. A version row contains what was valid until a change, so what was
- * valid at a time is in the first version that ends later, or else in the current row.
+ * Reads the data that access decisions depended on at a time in the past. A version row contains the state before a change,
+ * and the time of the change. The state at a given time is in the first version of a later change. Without such a version,
+ * it is the current row.
  */
 export class AccessHistory {
   constructor(private readonly deps: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
-   * Returns what decides about access now, or what decided at a time.
+   * Returns the data that access decisions depend on.
    *
+   * @param at  timestamp in the past; undefined for now
    * @throws workspace_not_found
    * @throws validation_error  the time is in the future, or changes before it are no longer known
    */
@@ -95,12 +97,12 @@ export class AccessHistory {
       throw new WbError('validation_error', 'at: must not be in the future')
     const start = (await this.deps.rows.get(tables.settings, [versionsStartSetting]))?.row.value
     if (start === undefined || at >= start) return
-    throw new WbError('validation_error', `at: changes of access are recorded since ${start}`, {
+    throw new WbError('validation_error', `at: the earliest recorded time is ${start}`, {
       hint: 'Use a later time. Old versions are deleted with old audit records.',
     })
   }
 
-  /** Returns the state that was valid at a time, if it has changed since then. */
+  /** Returns the state at a time; undefined if it has not changed since then. */
   async #version<Kind extends keyof AccessVersionStates>(
     kind: Kind,
     workspaceId: string,

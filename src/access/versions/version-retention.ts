@@ -11,7 +11,7 @@ export interface VersionRetentionDependencies extends RetentionDependencies {
   readonly versionsMax?: number
 }
 
-/** Returns the retention of access versions. It also stores the time since which the remaining versions are complete. */
+/** Returns the retention of access versions. It also stores the time from which the remaining versions are complete. */
 export function openVersionRetention(deps: VersionRetentionDependencies): RecordRetention<AccessVersionRow> {
   const { rows, retentionDays, versionsMax = versionsMaxDefault } = deps
   return new RecordRetention(deps, {

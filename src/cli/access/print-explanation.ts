@@ -29,7 +29,7 @@ function printSentences(output: Output, explanation: AccessExplanation, base: Kn
   const positionWidth = Math.max(0, ...positions.map(({ length }) => length))
   const indent = '    '.length + positionWidth + '  '.length
   const reasonLines = reasons.flatMap((reason, index) => {
-    const result = style[letsIn(reason) ? 'good' : 'bad'](formatResult(reason))
+    const result = style[contributes(reason) ? 'good' : 'bad'](formatResult(reason))
     const values = formatValues(reason)
     return [
       `    ${style.dim(positions[index]!.padEnd(positionWidth))}  ${plainLine(reason.text)}`,
@@ -59,13 +59,13 @@ function sentences(
     rule === 'off'
       ? 'Row-level access is off, so everyone sees everything.'
       : visible
-        ? `${policies[rule]} lets it in, because of:`
-        : `${policies[rule]} keeps it out. At least one of these conditions must change:`
+        ? `${policies[rule]} allows access, because of:`
+        : `${policies[rule]} does not allow access. At least one of these conditions must change:`
   return [`${who} ${verb} ${what}${time}`, reason]
 }
 
-/** Returns true if the condition contributes to a visible document. */
-function letsIn({ result, negated }: AccessReason): boolean {
+/** Returns true if the condition contributes to the visibility of the document. */
+function contributes({ result, negated }: AccessReason): boolean {
   return result === (negated ? 'false' : 'true')
 }
 

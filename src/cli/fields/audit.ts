@@ -9,7 +9,7 @@ const labelBySubjectType = {
   system: 'system',
 } as const
 
-/** Describes the caller by its label or ID, its type, and the principal as which it viewed the workspace. */
+/** Describes the caller by its label or ID, its type, and the principal that it viewed the workspace as. */
 export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
   const name = subject.label ?? subject.id

@@ -1,6 +1,6 @@
 /**
- * Adds what decided about access until each change. For changes before this migration it is not known, so a store with
- * workspaces gets the setting that says since when it is.
+ * Adds a table of access versions. Earlier changes have no versions, so a store with workspaces gets a setting with the time
+ * from which versions are complete.
  */
 export const twelfthMigration = `
 CREATE TABLE access_versions (
