@@ -8,7 +8,7 @@ import { limits } from '../../src/contract/limits.ts'
 const filesShown = 3
 
 export default class AccessDiff extends WbCommand {
-  static override summary = 'show who would gain or lose documents by a policy'
+  static override summary = 'show who would gain or lose documents under a policy'
   static override description =
     'Compares the policy in FILE with the current one of the knowledge base. Nothing is saved. Without --policy, compares with the built-in policy.'
   static override examples = [
@@ -40,7 +40,7 @@ export default class AccessDiff extends WbCommand {
     this.output.list(rows, {
       columns: {
         principal: { value: row => row.principalId },
-        gains: { value: row => row.gains.total, format: 'count', tone: warnIfAny },
+        gains: { value: row => row.gains.total, format: 'count', tone: gainTone },
         loses: { value: row => row.loses.total, format: 'count' },
         documents: { value: formatChanges, format: 'flexible' },
       },
@@ -51,15 +51,15 @@ export default class AccessDiff extends WbCommand {
   }
 }
 
-/** Access that a principal gains is what to look at first. */
-function warnIfAny({ gains }: PolicyChange) {
+/** Highlights principals that gain access, because this can be a mistake in the policy. */
+function gainTone({ gains }: PolicyChange) {
   return gains.total > 0 ? ('warning' as const) : undefined
 }
 
 function formatChanges({ gains, loses }: PolicyChange): string {
   return [
-    ...gains.documents.map(one => `+${nameOf(one)}`),
-    ...loses.documents.map(one => `-${nameOf(one)}`),
+    ...gains.documents.map(document => `+${nameOf(document)}`),
+    ...loses.documents.map(document => `-${nameOf(document)}`),
   ].join(', ')
 }
 

@@ -7,7 +7,7 @@ import { drillAccess, readConfig } from '../../src/cli/local.ts'
 export default class AccessDrill extends WbCommand {
   static override summary = 'prove that no route leaks hidden documents'
   static override description =
-    'Copies the store of this machine to a temporary folder, plants canary documents for each principal in the copy, and asks every content route for them as every principal. Your data does not change, no model or other server is called, and the report contains no content. The exit status is 1 if a principal gets what it may not see, or does not get what it may see.'
+    'Copies the store of this machine to a temporary folder, creates canary documents for up to 12 principals in the copy, and requests them from every content route as each of these principals. Your data does not change, no model or other server is called, and the report contains no content. The exit status is 1 if a principal gets what it may not see, or does not get what it may see.'
   static override examples = [
     'wb access drill --workspace demo --as-operator',
     'wb access drill --as-operator --json > drill-2026-01-31.json',
@@ -34,7 +34,7 @@ export default class AccessDrill extends WbCommand {
       workspaceId,
       workspaceName: name,
       signal,
-      onProgress: (done, total) => progress.step({ label: 'asking', done, total, unit: 'principals' }),
+      onProgress: (done, total) => progress.step({ label: 'testing', done, total, unit: 'principals' }),
       logSettings: { level: 'silent', stream: io.stderr },
     })
     progress.end()

@@ -9,7 +9,7 @@ import { accessTools } from '../../src/contract/access-tools.ts'
 export default class AccessWho extends WbCommand {
   static override summary = 'list the principals that see a document'
   static override description =
-    'Lists principals of the workspace, principals of its API keys, and principals that the document names. A note says if all other principals see the document, too.'
+    'Lists principals of the workspace, principals of its API keys, and principals that the document names. A note says whether all other principals see the document.'
   static override examples = [
     'wb access who --document plan.md',
     'wb access who --document plan.md --kb handbook --at 2026-01-31',

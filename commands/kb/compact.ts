@@ -4,7 +4,7 @@ import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { compactBase, printCompaction } from '../../src/cli/fields/compaction.ts'
 
 export default class KbCompact extends WbCommand {
-  static override summary = 'remove what deleted chunks left, and free disk space'
+  static override summary = 'remove deleted chunks from the index, and free disk space'
   static override description =
     'Rewrites the lexical index without deleted chunks, and gives free space of the database file back to the disk. Searches and writes continue in the meantime. A server does this by itself after many deletions. If the command is interrupted, run it again to continue.'
   static override examples = [

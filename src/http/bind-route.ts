@@ -276,7 +276,7 @@ async function toLineStream(
   const first = await objects.next()
   const lastLine = (error: unknown) => {
     const { status, envelope } = toErrorReply(error, trace.requestId)
-    if (status >= 500) context.log.error({ requestId: trace.requestId, error }, 'a stream broke')
+    if (status >= 500) context.log.error({ requestId: trace.requestId, error }, 'a stream failed')
     return envelope
   }
   context.requestStarted()

@@ -103,8 +103,8 @@ class BytePool {
 
   take(caller: string, bytes: number, isForced: boolean): boolean {
     const callerBytes = (this.#byCaller.get(caller) ?? 0) + bytes
-    const isOver = this.#total + bytes > this.totalMax || callerBytes > this.perCallerMax
-    if (isOver && !isForced) return false
+    const exceedsLimit = this.#total + bytes > this.totalMax || callerBytes > this.perCallerMax
+    if (exceedsLimit && !isForced) return false
     this.#total += bytes
     if (callerBytes > 0) this.#byCaller.set(caller, callerBytes)
     return true

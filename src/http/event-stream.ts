@@ -112,7 +112,7 @@ class EventBody extends OutgoingStream {
     this.#next ??= this.#requestNext()
     if (!this.#hasArrived && !this.#isPingDue) await this.#waitForEvent()
     await this.access.confirm(this.#isPingDue)
-    if (this.isOver) return
+    if (this.hasEnded) return
     if (this.#isPingDue && !this.#hasArrived) this.#send(controller, ping)
     else await this.#sendEvent(controller, this.#next)
   }
@@ -142,7 +142,7 @@ class EventBody extends OutgoingStream {
     this.#hasArrived = false
     const { done, value } = await next
     if (done) this.close(controller)
-    else if (!this.isOver) {
+    else if (!this.hasEnded) {
       this.#send(controller, encodeEvent(value, this.#format))
       if (this.#unbufferedLeft-- > 0) await new Promise(process.nextTick)
     }

@@ -60,7 +60,7 @@ export interface OutgoingStreamOptions {
  */
 export abstract class OutgoingStream {
   protected readonly access: StreamAccess
-  protected isOver = false
+  protected hasEnded = false
   /** Functions to call when the stream ends. */
   readonly #cleanups: (() => void)[]
 
@@ -113,7 +113,7 @@ export abstract class OutgoingStream {
   }
 
   protected fail(controller: StreamController, error: unknown): void {
-    if (!this.isOver) this.report(error)
+    if (!this.hasEnded) this.report(error)
     this.close(controller)
   }
 
@@ -125,13 +125,13 @@ export abstract class OutgoingStream {
     const { context, exchange } = this.options
     const { requestId } = exchange.trace
     if (toWbError(error).status < 500) context.log.info({ requestId, reason: 'refused' }, 'a stream ended')
-    else context.log.error({ requestId, error }, 'a stream broke')
+    else context.log.error({ requestId, error }, 'a stream failed')
   }
 
   /** Ends the stream. Returns false if it has already ended. */
   #end(): boolean {
-    if (this.isOver) return false
-    this.isOver = true
+    if (this.hasEnded) return false
+    this.hasEnded = true
     for (const cleanup of this.#cleanups) cleanup()
     this.releaseSource()
       .catch(error => this.report(error))

@@ -88,7 +88,7 @@ class ForwardedStream extends OutgoingStream {
   protected override async sendNext(controller: StreamController): Promise<void> {
     const { done, value } = await this.source.read()
     if (this.isEndless) await this.access.confirm()
-    if (this.isOver) return
+    if (this.hasEnded) return
     if (done) this.close(controller)
     else controller.enqueue(value)
   }
@@ -103,7 +103,7 @@ class ForwardedStream extends OutgoingStream {
     this.#cancelRecheck = this.clock.after(recheckIntervalMs, async () => {
       try {
         await this.access.confirm(true)
-        if (!this.isOver) this.#recheckAccess(controller)
+        if (!this.hasEnded) this.#recheckAccess(controller)
       } catch (error) {
         this.fail(controller, error)
       }

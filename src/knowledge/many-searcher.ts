@@ -12,8 +12,8 @@ import { titleOfPayload } from './payload.ts'
 import {
   applyReranking,
   type BaseRanking,
+  countOccurrences,
   modeUsed,
-  occurrences,
   orderCandidates,
   readHits,
   type SearchCaller,
@@ -214,7 +214,7 @@ async function scaleScores(
 async function comparableLists({ lists, context, visibility }: BaseRanking, text = ''): Promise<ScaledLists> {
   const scale = scaleOf(context)
   if (lists.lexical.length === 0) return { ...lists, scale }
-  const total = totalWeight(await occurrences(context, text, [], { visibility }))
+  const total = totalWeight(await countOccurrences(context, text, [], { visibility }))
   return {
     ...lists,
     scale,

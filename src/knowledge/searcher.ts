@@ -216,7 +216,7 @@ async function computeRepresentedShare(
   const unknown = new Set(query.unknownWords)
   return unknown.size === 0
     ? 1
-    : knownShare(unknown, await occurrences(context, plan.text!, [], plan.constraints))
+    : knownShare(unknown, await countOccurrences(context, plan.text!, [], plan.constraints))
 }
 
 /** Applies pseudo-relevance feedback. Uses only records that the caller may see. */
@@ -336,13 +336,17 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
  *
  * @param among  record numbers; the result lists which of these records contain each word
  */
-export function occurrences(
+export function countOccurrences(
   { store, collection, key }: BaseContext,
   text: string,
   among: readonly number[],
   { visibility }: Pick<SearchConstraints, 'visibility'>,
 ) {
-  return requireLexical(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
+  return requireLexical(store, collection).countOccurrences(key, {
+    words: queryWords(text),
+    among,
+    visibility,
+  })
 }
 
 /** @throws rerank_not_supported */
@@ -369,7 +373,7 @@ export async function readHits(
     context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
     coverageText === undefined
       ? undefined
-      : occurrences(context, coverageText, numbers, { visibility }).then(coverageByRecord),
+      : countOccurrences(context, coverageText, numbers, { visibility }).then(coverageByRecord),
   ])
   const byRecord = new Map(views.map(view => [view.record, view]))
   return new Map(

@@ -280,7 +280,7 @@ export interface LexicalSearch {
     } & SearchConstraints,
   ): Promise<ScoredRecord[]>
   /** For each word, counts the visible records that contain it, and lists the records in `among` that contain it. */
-  occurrences(
+  countOccurrences(
     key: CollectionKey,
     query: { words: readonly string[]; among: readonly number[]; visibility: Visibility },
   ): Promise<Occurrences>

@@ -177,7 +177,7 @@ describe('an event stream', () => {
     await read(reader)
     source.give(event)
     expect(await read(reader)).toBeUndefined()
-    expect(logged).toContainEqual(expect.objectContaining({ level: 'error', message: 'a stream broke' }))
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'error', message: 'a stream failed' }))
     expect([source.returnCount, app.inFlight]).toEqual([1, 0])
   })
 
@@ -265,7 +265,7 @@ describe('an event stream', () => {
     const next = read(reader)
     source.break(new Error('the disk is gone'))
     expect(await next).toBeUndefined()
-    expect(logged.at(-1)).toMatchObject({ level: 'error', message: 'a stream broke' })
+    expect(logged.at(-1)).toMatchObject({ level: 'error', message: 'a stream failed' })
     expect(app.inFlight).toBe(0)
   })
 

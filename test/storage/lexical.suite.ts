@@ -119,7 +119,7 @@ export function lexicalSuite(context: () => Context): void {
     const ids = await idsOf(content, everyRecord)
     const numbers = new Map(everyRecord.map(({ record }, at) => [ids[at]!, record]))
     const query = { words, among: among.map(id => numbers.get(id)!), visibility }
-    const counted = await content.lexical!.occurrences(key, query)
+    const counted = await content.lexical!.countOccurrences(key, query)
     const idOf = new Map([...numbers].map(([id, record]) => [record, id]))
     const held = counted.words.map(({ word, records, among }) => [
       word,

@@ -181,7 +181,7 @@ function splitAtQuestions(rows: readonly MessageRow[]): MessageRow[][] {
 }
 
 /**
- * Returns the passages that a tool found, that an answer cites, or that a summary remembers. If a turn has no tool results,
+ * Returns the passages that a tool found, that an answer cites, or that a summary refers to. If a turn has no tool results,
  * only its answer contains them.
  */
 function citationsIn(row: MessageRow): readonly Citation[] {

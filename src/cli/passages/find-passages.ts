@@ -4,8 +4,9 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** Of this many consecutive results, at most {@link hitsPerDocumentMax} are from the same document. */
+/** Number of consecutive results that {@link hitsPerDocumentMax} applies to. */
 const rankGroupSize = 10
+/** Maximum number of hits per document in a group. */
 const hitsPerDocumentMax = 3
 /** Number of hits to request first, as a multiple of the number of passages to show. */
 const firstRequestFactor = 3

@@ -64,7 +64,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     owners: async (key, ids, visibility) => store.owners(key, ids, visibility),
     lexical: {
       search: async (key, { text, limit, ...constraints }) => store.search(key, text, limit, constraints),
-      occurrences: async (key, query) => store.occurrences(key, query),
+      countOccurrences: async (key, query) => store.countOccurrences(key, query),
     },
     listing: {
       listByDocument: async (key, query) => store.listByDocument(key, query),
@@ -355,9 +355,9 @@ class MemoryContent {
     )
   }
 
-  occurrences(
+  countOccurrences(
     key: CollectionKey,
-    { words: queryWords, among, visibility }: Parameters<LexicalSearch['occurrences']>[1],
+    { words: queryWords, among, visibility }: Parameters<LexicalSearch['countOccurrences']>[1],
   ): Occurrences {
     this.#requireLexical(key)
     const records = this.#visibleRecords(key, { visibility }).map(record => ({

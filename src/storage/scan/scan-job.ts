@@ -59,8 +59,8 @@ export interface FinishedSlice {
 }
 
 /**
- * The side of the thread that needs the results. It opens one job at a time. Threads claim the slices of the open job one
- * after another.
+ * Coordinates a scan, in the thread that needs the results. Opens one job at a time. Threads claim the slices of the open job
+ * one after another.
  *
  * The number of a job is odd while the job is open. A worker labels each slice with the job that it belongs to, so slices
  * that it finishes too late are recognized.
@@ -75,7 +75,9 @@ export class SliceCoordinator {
   }
 
   /**
-   * @param segment  number of the rows, which all workers have received
+   * Opens a job, and wakes the workers.
+   *
+   * @param segment  ID of rows that all workers have received
    * @param size     number of rows
    */
   open(segment: number, size: number): void {
@@ -90,7 +92,7 @@ export class SliceCoordinator {
     Atomics.add(this.#control, JOB, 1)
   }
 
-  /** Returns the next slice of the open job, which can be past its end. */
+  /** Claims a slice of the open job. Returns its index, which can be past the last slice. */
   claim(): number {
     return Atomics.add(this.#control, NEXT, 1)
   }
@@ -114,7 +116,7 @@ export class SliceCoordinator {
   }
 }
 
-/** The side of a worker. */
+/** Computes slices of the jobs of a {@link SliceCoordinator}, in a worker. */
 export class SliceWorker {
   readonly #control: Int32Array
   readonly #worker: number

@@ -38,11 +38,11 @@ export interface SharedScan {
   offer(results: Float64Array, from: number, count: number): void
 }
 
-/** Running workers. */
-interface Crew {
+/** The workers that are running. */
+interface WorkerGroup {
   readonly threads: Set<Worker>
   readonly jobs: SliceCoordinator
-  /** Numbers of the rows that the workers have. */
+  /** IDs of the rows that the workers have received. */
   readonly segments: Map<SharedRows, number>
 }
 
@@ -57,7 +57,7 @@ export class ScanWorkers {
   readonly #count: number
   readonly #rowBytesMin: number
   readonly #entry: string
-  #crew: Crew | undefined
+  #group: WorkerGroup | undefined
   #isClosed = false
   #ended: Promise<unknown> = Promise.resolve()
   #finishedSlices = 0
@@ -79,7 +79,7 @@ export class ScanWorkers {
 
   /** Number of running threads. */
   get threadCount(): number {
-    return this.#crew?.threads.size ?? 0
+    return this.#group?.threads.size ?? 0
   }
 
   /** Number of slices that workers have computed. */
@@ -87,16 +87,16 @@ export class ScanWorkers {
     return this.#finishedSlices
   }
 
-  /** Returns true if workers make a scan of so many bytes faster. */
+  /** Returns true if workers make a scan of this many bytes faster. */
   areWorthwhile(rowBytes: number): boolean {
     return this.#count > 0 && !this.#isClosed && rowBytes >= this.#rowBytesMin
   }
 
   /** Scans rows on this thread and on the workers. The first call starts the workers. */
   scan({ rows, size, compute, offer }: SharedScan): void {
-    this.#crew ??= this.#start()
-    const { jobs } = this.#crew
-    const segment = this.#send(rows, this.#crew)
+    this.#group ??= this.#start()
+    const { jobs } = this.#group
+    const segment = this.#send(rows, this.#group)
     const slices = Math.ceil(size / SLICE_ROWS)
     const isDone = new Uint8Array(slices)
     const countOf = (slice: number) => Math.min(SLICE_ROWS, size - slice * SLICE_ROWS)
@@ -128,9 +128,9 @@ export class ScanWorkers {
     }
   }
 
-  /** Releases the memory of rows. Ends the workers if they have it, because a waiting thread collects no garbage. */
+  /** Ends the workers if they refer to the memory of the rows, because a waiting thread collects no garbage. */
   release(rows: SharedRows): void {
-    if (this.#crew?.segments.has(rows)) this.#end()
+    if (this.#group?.segments.has(rows)) this.#end()
   }
 
   /** Ends the workers, and starts no others. */
@@ -141,13 +141,13 @@ export class ScanWorkers {
   }
 
   #end(): void {
-    const threads = [...(this.#crew?.threads ?? [])]
-    this.#crew = undefined
+    const threads = [...(this.#group?.threads ?? [])]
+    this.#group = undefined
     this.#ended = Promise.all([this.#ended, ...threads.map(thread => thread.terminate())])
   }
 
-  /** Sends rows to the workers, unless they have them. Returns their number. */
-  #send(rows: SharedRows, { segments, threads }: Crew): number {
+  /** Sends rows to the workers, unless they have received them. Returns the ID of the rows. */
+  #send(rows: SharedRows, { segments, threads }: WorkerGroup): number {
     const known = segments.get(rows)
     if (known !== undefined) return known
     const id = segments.size
@@ -156,7 +156,7 @@ export class ScanWorkers {
     return id
   }
 
-  #start(): Crew {
+  #start(): WorkerGroup {
     const control = createScanControl(this.#count)
     const threads = new Set<Worker>()
     for (let worker = 0; worker < this.#count; worker++) {

@@ -139,7 +139,7 @@ export class Segment {
     return this.#workers !== undefined
   }
 
-  /** Releases the memory, to which workers refer. */
+  /** Ends workers that refer to the memory, so that it can be collected. */
   close(): void {
     this.#workers?.release(this.#sharedRows)
   }

@@ -45,7 +45,7 @@ export class FullTextIndex {
   }
 
   /** Counts words over the records that a caller may see. Reads all index entries of each word. */
-  occurrences(collection: CollectionRow, { words, among, visibility }: OccurrencesQuery): Occurrences {
+  countOccurrences(collection: CollectionRow, { words, among, visibility }: OccurrencesQuery): Occurrences {
     const allowed = this.#allowedRecords.allowed(collection, { visibility })
     const table = textTable(collection.id)
     const matching = this.#connection.prepare<{ record: number }>(

@@ -93,12 +93,12 @@ export class LexicalIndex {
    * @throws hybrid_not_supported    the collection was created without lexical search
    * @throws collection_unavailable  there is no such collection
    */
-  occurrences(key: CollectionKey, query: OccurrencesQuery): Occurrences {
+  countOccurrences(key: CollectionKey, query: OccurrencesQuery): Occurrences {
     return this.#read(key, (collection, index) => {
-      if (!index) return this.#fullText.occurrences(collection, query)
+      if (!index) return this.#fullText.countOccurrences(collection, query)
       const analyzer = this.#analyzers.get(index.language)
       const groups = query.words.map(word => compilePhrase(analyzer, word)?.required ?? [])
-      const counted = this.#postings.occurrences(collection.id, {
+      const counted = this.#postings.countOccurrences(collection.id, {
         groups,
         among: query.among,
         visible: this.#visibleRecords(collection, query),

@@ -153,8 +153,8 @@ export function createReadOperations(connection: SqliteConnection, workers?: Sca
       batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
-    occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
-      analyzers.run(() => lexical.occurrences(input.key, input.query)),
+    countOccurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
+      analyzers.run(() => lexical.countOccurrences(input.key, input.query)),
     read: (
       input: KeyedInput & {
         records: readonly number[]

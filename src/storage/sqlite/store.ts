@@ -139,7 +139,7 @@ export function createContentStore(
     owners: (key, ids, visibility) => calls.run(() => reads.run('owners', { key, ids, visibility })),
     lexical: {
       search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),
-      occurrences: (key, query) => calls.run(() => reads.run('occurrences', { key, query })),
+      countOccurrences: (key, query) => calls.run(() => reads.run('countOccurrences', { key, query })),
     } satisfies LexicalSearch,
     listing: {
       listByDocument: (key, query) => calls.run(() => reads.run('listByDocument', { key, query })),

@@ -77,7 +77,7 @@ export class WordExpansion {
   ): number[] {
     const groups = words.map(terms => [terms])
     return this.#postings
-      .occurrences(collection, { groups, among: [], visible })
+      .countOccurrences(collection, { groups, among: [], visible })
       .groups.map(({ records }) => records)
   }
 

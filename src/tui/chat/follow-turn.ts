@@ -44,7 +44,7 @@ export async function* followTurn(
         progress.add(event)
         attempt = 0
         yield event
-        if (progress.isOver) return
+        if (progress.hasEnded) return
       }
       throw new Unreachable('the answer ended early', '')
     } catch (error) {
@@ -77,7 +77,7 @@ export function findAnswer(questionId: string, messages: readonly Message[]): Me
 class TurnProgress {
   questionId: string | undefined
   count = 0
-  isOver = false
+  hasEnded = false
   /** Text of the answer, without the text before a tool call. */
   #text = ''
 
@@ -93,7 +93,7 @@ class TurnProgress {
     if (event === 'user-message') this.questionId = data.messageId
     if (event === 'token') this.#text += data.delta
     if (event === 'token-reset') this.#text = ''
-    this.isOver = event === 'done' || event === 'error' || event === 'stream-error'
+    this.hasEnded = event === 'done' || event === 'error' || event === 'stream-error'
   }
 
   /** Returns the events that complete the turn with its stored answer. */

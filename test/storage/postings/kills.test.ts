@@ -44,7 +44,7 @@ function contentOf(reference: ReferenceIndex): number[] {
 function storedContent({ reader, connection }: Stage): number[] {
   const among = [...indexedRecords(connection, findActivePostingIndex(connection, index.collection)!.id)]
   const asked = { groups: [[['title']]], among, visible: allRecords }
-  return [...reader.occurrences(index.collection, asked).groups[0]!.among]
+  return [...reader.countOccurrences(index.collection, asked).groups[0]!.among]
 }
 
 test(`a store is sound after each of ${ROUNDS} kills in the middle of merges`, {

@@ -172,7 +172,7 @@ class Comparison {
     const among = Array.from({ length: this.#last + 2 }, (_, record) => record)
     const terms = asked.words.flatMap(each => each.terms)
     const groups = [...terms.map(term => [[term]]), [], [terms], terms.map(term => [term, terms[0]!])]
-    const counted = reader.occurrences(index.collection, { groups, among, visible })
+    const counted = reader.countOccurrences(index.collection, { groups, among, visible })
     const expected = groups.map(group => {
       const matching = records.filter(
         ({ title, text }) =>

@@ -82,7 +82,7 @@ export class PostingReader {
       if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
         throw new RangeError(`a word has the weight ${weight}`)
     return this.#read(collection, visible, [], (segments, masked) => {
-      const selected = required && this.#matches(segments, masked, required)
+      const selected = required && this.#matchGroup(segments, masked, required)
       return rankRecords(
         segments.map((segment, at) => ({
           firstRecord: segment.firstRecord,
@@ -91,7 +91,7 @@ export class PostingReader {
           selected: selected?.[at],
         })),
         words.map(({ terms, weight }): WeightedPostings => {
-          const lists = terms.map(term => this.#lists(segments, masked, term))
+          const lists = terms.map(term => this.#readPostings(segments, masked, term))
           return { weight, lists: segments.map((_, at) => unionPostings(lists.map(each => each[at]))) }
         }),
         { titleWeight, limit },
@@ -99,8 +99,12 @@ export class PostingReader {
     })
   }
 
-  /** Counts the visible records that match each group, and all visible records. */
-  occurrences(
+  /**
+   * Counts the visible records that match each group, and all visible records.
+   *
+   * @param query.among  records; the result lists which of these match each group
+   */
+  countOccurrences(
     collection: number,
     {
       groups,
@@ -117,9 +121,12 @@ export class PostingReader {
         const isSingle = term !== undefined && others.length + alternatives.length + among.length === 0
         if (isSingle) {
           const maskedSegments = masked.masks.map(mask => ({ mask }))
-          return { records: countVisible(maskedSegments, this.#lists(segments, masked, term)), among: [] }
+          return {
+            records: countVisible(maskedSegments, this.#readPostings(segments, masked, term)),
+            among: [],
+          }
         }
-        const matches = this.#matches(segments, masked, group)
+        const matches = this.#matchGroup(segments, masked, group)
         const records = matches.reduce((sum, selected) => sum + countOnes(selected), 0)
         const containing = located.filter(({ at, slot }) => matches[at]![slot] === 1)
         return { records, among: containing.map(({ record }) => record) }
@@ -184,14 +191,14 @@ export class PostingReader {
   }
 
   /** Returns the postings of a term in each segment that has visible records. */
-  #lists(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, term: string) {
+  #readPostings(segments: readonly PostingSegmentRow[], { masks }: MaskedIndex, term: string) {
     const key = termKey(term)
     return segments.map(({ id }, at) => (masks[at]!.records > 0 ? this.#postings.get(id, key) : undefined))
   }
 
   /** Returns the visible slots of each segment that match a group. */
-  #matches(segments: readonly PostingSegmentRow[], masked: MaskedIndex, group: TermGroup): Uint8Array[] {
-    const lists = group.map(terms => terms.map(term => this.#lists(segments, masked, term)))
+  #matchGroup(segments: readonly PostingSegmentRow[], masked: MaskedIndex, group: TermGroup): Uint8Array[] {
+    const lists = group.map(terms => terms.map(term => this.#readPostings(segments, masked, term)))
     return segments.map(({ slots }, at) => {
       const mask = masked.masks[at]!
       const bySegment = mask.records > 0 ? lists.map(terms => terms.map(each => each[at])) : []
