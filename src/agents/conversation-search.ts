@@ -40,7 +40,7 @@ export class ConversationSearch {
   }
 
   /** Returns true if a conversation contains all words. Reads its messages if the title does not contain all words. */
-  async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
+  async matches({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
     await this.#yieldIfDue()
     let missingWords = wordsMissingIn(title, this.#words)
     let after: ColumnValue[] | undefined

@@ -54,7 +54,7 @@ export class Jobs {
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
     const search = {
-      finds: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'),
+      matches: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'),
       isExhausted: false,
     }
     const page = await pager.searchPage(tables.jobs, newestFirst, query, search)

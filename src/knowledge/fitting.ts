@@ -114,7 +114,7 @@ export class Fitting {
   }
 
   /**
-   * Runs a change after which a model may not learn from some rows any more. From its start until the next fit, callers who
+   * Runs a change after which a model may no longer learn from some rows. From its start until the next fit, callers who
    * may not see all rows do not use the model, even if the process ends in between.
    */
   async refitAfter<T>(keys: readonly CollectionKey[], change: () => Promise<T>): Promise<T> {

@@ -263,7 +263,7 @@ export interface WordOccurrences {
   readonly among: readonly number[]
 }
 
-/** Search by words. If a store does not support it, such a search fails with `hybrid_not_supported`. */
+/** Lexical search. If a store does not support it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
    * Returns at most `limit` results, best first. If the store supports phrases, each result contains all phrases in

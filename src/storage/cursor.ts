@@ -203,7 +203,7 @@ export class Pager {
   }
 
   /**
-   * Returns a page of the rows that a search finds. A page ends early when `isExhausted` becomes true, so it can have
+   * Returns a page of the rows that a search matches. A page ends early when `isExhausted` becomes true, so it can have
    * fewer rows than its limit, or none, even if more pages follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
@@ -212,7 +212,7 @@ export class Pager {
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
-    search: { finds(row: Row): Promise<boolean>; readonly isExhausted: boolean },
+    search: { matches(row: Row): Promise<boolean>; readonly isExhausted: boolean },
   ): Promise<RowPage<Row>> {
     const items: Row[] = []
     let after = this.startOf(table, list, query)
@@ -221,7 +221,7 @@ export class Pager {
       for (const stored of batch) {
         if (after && (items.length === query.limit || search.isExhausted))
           return { items, nextCursor: this.cursors.encode(listIdentity(table, list), after) }
-        if (await search.finds(stored.row)) items.push(stored.row)
+        if (await search.matches(stored.row)) items.push(stored.row)
         after = positionOf(table, list, stored)
       }
       if (batch.length < filteredBatchMin) return { items, nextCursor: null }

@@ -44,7 +44,7 @@ test('does not block the event loop while it reads a long conversation', async (
   const messages = Array.from({ length: 400 }, (_, at) => message(`m${at}`, 'hay '.repeat(8_000)))
   const rows = await storeOf([conversation('conversation')], messages)
   const search = new ConversationSearch(rows, 'needle', signal)
-  const { turns, result } = await turnsDuring(search.finds(conversation('conversation')))
+  const { turns, result } = await turnsDuring(search.matches(conversation('conversation')))
   expect(result).toBe(false)
   expect(turns).toBeGreaterThan(5)
 })
@@ -63,7 +63,7 @@ test('ends when its caller disconnects', async () => {
   const messages = Array.from({ length: 400 }, (_, at) => message(`m${at}`, 'hay '.repeat(8_000)))
   const rows = await storeOf([conversation('conversation')], messages)
   const leave = new AbortController()
-  const finding = new ConversationSearch(rows, 'needle', leave.signal).finds(conversation('conversation'))
+  const finding = new ConversationSearch(rows, 'needle', leave.signal).matches(conversation('conversation'))
   leave.abort()
   await expect(finding).rejects.toThrow('aborted')
 })
@@ -74,8 +74,8 @@ test('reads long runs of combining marks in linear time', async () => {
     [message('m1', `a${'\u0301\u0323'.repeat(250_000)} needle`), message('m2', 'Cafe\u0301')],
   )
   const startedAt = performance.now()
-  expect(await new ConversationSearch(rows, 'NEEDLE café', signal).finds(conversation('conversation'))).toBe(
-    true,
-  )
+  expect(
+    await new ConversationSearch(rows, 'NEEDLE café', signal).matches(conversation('conversation')),
+  ).toBe(true)
   expect(performance.now() - startedAt).toBeLessThan(5_000)
 })

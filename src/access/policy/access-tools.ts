@@ -140,7 +140,7 @@ export class AccessTools {
       filter: `${principalId}@${at}`,
     }
     const page = await this.deps.pager.searchPage(tables.documents, list, query, {
-      finds: async row => isVisible(policyPayload(await state.document(row))),
+      matches: async row => isVisible(policyPayload(await state.document(row))),
       isExhausted: false,
     })
     return { ...page, items: page.items.map(toToolDocument) }

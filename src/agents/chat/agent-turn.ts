@@ -148,7 +148,7 @@ export class AgentTurn {
     }
   }
 
-  /** Documents and records that the turn has read so far, in this or an earlier turn. */
+  /** Documents and records that this turn or earlier turns of the conversation have read so far. */
   get sources(): SourceSet {
     return this.#sources
   }

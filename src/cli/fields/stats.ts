@@ -20,7 +20,7 @@ export function statsFields(name: string, stats: KnowledgeBaseStats): Fields {
       vectors.count > 0 ? `${formatCount(vectors.count)} × ${vectors.dimension}, ${vectors.metric}` : '0',
     'in memory': vectors.memoryBytes > 0 ? `${formatByteSize(vectors.memoryBytes)} of vectors` : undefined,
     'last write': lastWriteAt === null ? undefined : { time: lastWriteAt },
-    'search by words': index ? indexState(index) : 'no index',
+    'lexical index': index ? indexState(index) : 'no index',
     ...(index && indexFields(index)),
     ...Object.fromEntries(searches.map(each => [`${each.mode} search`, searchTime(each)])),
   }
