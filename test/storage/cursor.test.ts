@@ -192,14 +192,14 @@ describe('pages', () => {
     expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
 
-  test('of a search that finds nothing let other work run', async () => {
+  test('of a search that matches nothing let other work run', async () => {
     const names = Array.from({ length: 200 }, (_, n) => `n${n}`)
     const pager = new Pager(await documents(names), cursors)
     let isOtherWorkDone = false
     setImmediate(() => {
       isOtherWorkDone = true
     })
-    const search = { finds: async () => false, isExhausted: false }
+    const search = { matches: async () => false, isExhausted: false }
     expect((await pager.searchPage(tables.documents, list, { limit: 1 }, search)).items).toEqual([])
     expect(isOtherWorkDone).toBe(true)
   })
