@@ -107,7 +107,7 @@ export const KnowledgeBaseStats = z
         segments: z.int().min(0).meta({ description: 'number of segments of the current generation' }),
         terms: z.int().min(0).nullable().meta({
           description:
-            'number of different terms, estimated with an error of about 1%; null if it is not known, such as during many writes',
+            'number of distinct terms, estimated with an error of about 1%; null if it is not known, such as during many writes',
         }),
         deletedShare: z.number().min(0).max(1).meta({
           description: 'share of the indexed chunks that were deleted but still take space, from 0 to 1',

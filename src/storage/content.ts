@@ -34,7 +34,7 @@ export interface Collection {
   readonly records: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
-  /** True if the model was fitted to rows from which it may not learn any more. */
+  /** True if the model was fitted to rows that it may no longer learn from. */
   readonly isModelOutdated: boolean
   /** Model with which the store creates vectors from text; absent if the store does not create vectors. */
   readonly vectorService?: VectorService
@@ -50,7 +50,7 @@ export interface CollectionStats {
   readonly bytes: CollectionBytes
   /** Bytes of memory that vectors take; 0 until the first search, and after the store made room for other collections. */
   readonly residentBytes: number
-  /** Estimated number of different terms in the index for lexical search; null if it is not known. */
+  /** Estimated number of distinct terms in the index for lexical search; null if it is not known. */
   readonly terms: number | null
   /** Null if the store searches words without an index. */
   readonly index: LexicalIndexState | null

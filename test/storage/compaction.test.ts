@@ -166,7 +166,7 @@ test('free space is given back after a time without writes, also by other connec
   expect(free()).toBeGreaterThan(1_900_000)
 })
 
-test(`a store is sound after each of ${KILL_ROUNDS} kills during compactions`, {
+test(`a store is intact after each of ${KILL_ROUNDS} kills during compactions`, {
   timeout: 300_000,
 }, async () => {
   const path = scratchPath()

@@ -234,7 +234,7 @@ test('a failure of the background work does not affect searches, and the next wr
   expect(await found(content, 'pear')).toEqual(['more'])
 })
 
-test(`a store is sound after each of ${KILL_ROUNDS} kills while its index is filled`, {
+test(`a store is intact after each of ${KILL_ROUNDS} kills while its index is filled`, {
   timeout: 60_000 + 15_000 * KILL_ROUNDS,
 }, async () => {
   const records = 6_000

@@ -47,7 +47,7 @@ function storedContent({ reader, connection }: Stage): number[] {
   return [...reader.countOccurrences(index.collection, asked).groups[0]!.among]
 }
 
-test(`a store is sound after each of ${ROUNDS} kills in the middle of merges`, {
+test(`a store is intact after each of ${ROUNDS} kills in the middle of merges`, {
   timeout: 60_000 + 15_000 * ROUNDS,
 }, async () => {
   const path = scratchPath()

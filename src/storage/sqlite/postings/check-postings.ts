@@ -11,7 +11,7 @@ import {
 import { TermCursor } from './term-cursor.ts'
 
 /**
- * Returns the faults of all posting indexes, one line each; empty if they are sound. Reads all postings. Must run inside a
+ * Returns the faults of all posting indexes, one line each; empty if there are none. Reads all postings. Must run inside a
  * transaction if other connections may write.
  */
 export function findPostingFaults(connection: SqliteConnection): string[] {
