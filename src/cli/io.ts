@@ -1,16 +1,16 @@
 import type { Clock } from '../base/clock.ts'
 
 /** Signals that end a process: Ctrl-C, a request from another process, and a closed terminal. */
-export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-export type EndingSignal = (typeof endingSignals)[number]
+export const terminationSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+export type TerminationSignal = (typeof terminationSignals)[number]
 
 /** Signals, uncaught exceptions and the end of the process. */
 export interface Signals {
   /**
-   * Calls the listener for each signal in {@link endingSignals}. These signals then do not end the process. Returns a
+   * Calls the listener for each signal in {@link terminationSignals}. These signals then do not end the process. Returns a
    * function that stops listening.
    */
-  listen(listener: (name: EndingSignal) => void): () => void
+  listen(listener: (name: TerminationSignal) => void): () => void
   /**
    * Runs work that can block the thread, such as reading a pipe or running jq. During this time, signals end the process
    * immediately, because their listeners cannot run.
@@ -20,7 +20,7 @@ export interface Signals {
    * Sends a signal to this process, for a key such as Ctrl-C that a terminal in raw mode does not convert to a
    * signal.
    */
-  raise(name: EndingSignal): void
+  raise(name: TerminationSignal): void
   /**
    * Calls the listener for uncaught errors. These errors then do not end the process. Returns a function that stops
    * listening.

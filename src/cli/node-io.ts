@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { fstatSync, statSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { systemClock } from '../base/clock.ts'
-import { type EndingSignal, endingSignals, type Io, type Signals } from './io.ts'
+import { type Io, type Signals, type TerminationSignal, terminationSignals } from './io.ts'
 
 /** Returns the input and output of this process. No other file of the command line reads `process`. */
 export function nodeIo(): Io {
@@ -53,11 +53,11 @@ const signals: Signals = {
       // After the terminal has closed, writes fail. These errors are ignored.
       if (name === 'SIGHUP')
         for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-      listener(name as EndingSignal)
+      listener(name as TerminationSignal)
     }
-    for (const name of endingSignals) process.on(name, onSignal)
+    for (const name of terminationSignals) process.on(name, onSignal)
     return () => {
-      for (const name of endingSignals) process.off(name, onSignal)
+      for (const name of terminationSignals) process.off(name, onSignal)
     }
   },
   withDefaults: withDefaultSignals,
@@ -79,7 +79,7 @@ const signals: Signals = {
 
 /** Runs work without signal listeners, which are restored when the work ends or fails. */
 export function withDefaultSignals<T>(work: () => T): T {
-  const savedListeners = endingSignals.map(name => [name, process.rawListeners(name)] as const)
+  const savedListeners = terminationSignals.map(name => [name, process.rawListeners(name)] as const)
   for (const [name] of savedListeners) process.removeAllListeners(name)
   try {
     return work()

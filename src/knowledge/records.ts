@@ -70,7 +70,7 @@ export class Records {
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const rowChange = access.openChange(base, { action: 'ingest' })
       const store = () => this.write({ ...context, base }, ids, upsert, rowChange.visibility)
-      const failure = await ((await this.hidesLearned(context, records))
+      const failure = await ((await this.hidesLearnableRecord(context, records))
         ? this.parts.refitAfter([context.key], store)
         : store())
       rowChange.authorize(failure !== 'hidden')
@@ -83,8 +83,8 @@ export class Records {
     return ids.length
   }
 
-  /** Returns true if a record is replaced from which the model of the built-in embedder may learn, and no longer may. */
-  private async hidesLearned(
+  /** Returns true if a write replaces a record that the built-in embedder may learn from with one that it may not learn from. */
+  private async hidesLearnableRecord(
     { key, store, isFittedByRuntime }: BaseContext,
     records: readonly ContentRecord[],
   ): Promise<boolean> {

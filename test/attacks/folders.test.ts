@@ -2,13 +2,13 @@ import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { splitLines } from '../../src/base/split-lines.ts'
-import { type Intake, readSources } from '../../src/cli/ingest/sources.ts'
+import { type IngestSelection, readSources } from '../../src/cli/ingest/sources.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
 
 async function readFolder(folder: string) {
-  const intake: Intake = { paths: [folder], cwd: folder, stdin: undefined, all: false }
+  const selection: IngestSelection = { paths: [folder], cwd: folder, stdin: undefined, all: false }
   const found = []
-  for await (const one of readSources(intake)) found.push(one)
+  for await (const one of readSources(selection)) found.push(one)
   return found
 }
 

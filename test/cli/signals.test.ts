@@ -2,24 +2,24 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { endingSignals } from '../../src/cli/io.ts'
+import { terminationSignals } from '../../src/cli/io.ts'
 import { withDefaultSignals } from '../../src/cli/node-io.ts'
 
 /** Listens to every signal that ends a process, until the test ends. */
 function listenToSignals(): () => void {
   const listener = () => {}
-  for (const name of endingSignals) process.on(name, listener)
+  for (const name of terminationSignals) process.on(name, listener)
   onTestFinished(() => {
-    for (const name of endingSignals) process.off(name, listener)
+    for (const name of terminationSignals) process.off(name, listener)
   })
   return listener
 }
 
 test('removes signal listeners during blocking work, and restores them afterwards', () => {
   const listener = listenToSignals()
-  const counts = withDefaultSignals(() => endingSignals.map(name => process.listenerCount(name)))
+  const counts = withDefaultSignals(() => terminationSignals.map(name => process.listenerCount(name)))
   expect(counts).toEqual([0, 0, 0])
-  for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
+  for (const name of terminationSignals) expect(process.listeners(name)).toContain(listener)
 })
 
 test('restores listeners after work that fails', () => {
@@ -29,7 +29,7 @@ test('restores listeners after work that fails', () => {
       throw new Error('no pipe')
     })
   expect(fail).toThrow('no pipe')
-  for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
+  for (const name of terminationSignals) expect(process.listeners(name)).toContain(listener)
 })
 
 test('a listener for one signal receives only that signal', () => {
@@ -45,7 +45,7 @@ test('a listener for one signal receives only that signal', () => {
   expect(received).toBe(1)
 })
 
-test.each(endingSignals)('%s ends a process whose thread is blocked', async name => {
+test.each(terminationSignals)('%s ends a process whose thread is blocked', async name => {
   const source = `
     import { withDefaultSignals } from ${JSON.stringify(resolve('src/cli/node-io.ts'))}
     process.on('${name}', () => {})

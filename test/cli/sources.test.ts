@@ -6,21 +6,21 @@ import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { countDocuments } from '../../src/cli/ingest/count-documents.ts'
 import type { IngestItem, Source } from '../../src/cli/ingest/ingest-item.ts'
-import { type Intake, readSources, shareWalk, walkIntake } from '../../src/cli/ingest/sources.ts'
+import { type IngestSelection, readSources, shareWalk, walkSelection } from '../../src/cli/ingest/sources.ts'
 import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const signal = new AbortController().signal
 
-async function all(paths: string[], rest: Partial<Intake> = {}): Promise<IngestItem[]> {
+async function all(paths: string[], rest: Partial<IngestSelection> = {}): Promise<IngestItem[]> {
   const found: IngestItem[] = []
   for await (const one of readSources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
     found.push(one)
   return found
 }
 
-async function read(paths: string[], rest: Partial<Intake> = {}) {
+async function read(paths: string[], rest: Partial<IngestSelection> = {}) {
   const found = await all(paths, rest)
   return {
     sources: found.flatMap(one => (one.kind === 'source' ? [one.source] : [])),
@@ -261,24 +261,24 @@ describe('documents', () => {
     expect(failed).toEqual([
       { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
     ])
-    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
-    expect(await countDocuments(intake, walkIntake(intake), signal)).toBe(6)
+    const selection = { paths: [root], cwd: root, all: false, stdin: undefined }
+    expect(await countDocuments(selection, walkSelection(selection), signal)).toBe(6)
   })
 
   test('counts and reads the files in one walk', async () => {
     const root = scratchTree({ 'a.md': 'a', 'b.md': 'b', 'c/d.md': 'd' })
-    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
+    const selection = { paths: [root], cwd: root, all: false, stdin: undefined }
     let steps = 0
     async function* countingWalk() {
-      for await (const met of walkIntake(intake)) {
+      for await (const met of walkSelection(selection)) {
         steps++
         yield met
       }
     }
     const files = shareWalk(countingWalk())
     const [size, found] = await Promise.all([
-      countDocuments(intake, files, signal),
-      collect(readSources(intake, files)),
+      countDocuments(selection, files, signal),
+      collect(readSources(selection, files)),
     ])
     expect([size, found.length, steps]).toEqual([3, 3, 3])
   })

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type { KeyCost } from '../../src/auth/keys/token.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import type { EndingSignal, Io, Signals } from '../../src/cli/io.ts'
+import type { Io, Signals, TerminationSignal } from '../../src/cli/io.ts'
 import { copyWith } from '../../src/cli/node-io.ts'
 import { lowCost } from './key-cost.ts'
 
@@ -76,11 +76,11 @@ class Sink extends Writable {
 
 /** Signals sent by a test. */
 class FakeSignals implements Signals {
-  readonly listeners = new Set<(name: EndingSignal) => void>()
+  readonly listeners = new Set<(name: TerminationSignal) => void>()
   readonly uncaught = new Set<(error: unknown) => void>()
   readonly exits = new Set<() => void>()
 
-  listen(listener: (name: EndingSignal) => void): () => void {
+  listen(listener: (name: TerminationSignal) => void): () => void {
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)
   }
@@ -89,7 +89,7 @@ class FakeSignals implements Signals {
     return work()
   }
 
-  raise(name: EndingSignal): void {
+  raise(name: TerminationSignal): void {
     for (const listener of this.listeners) listener(name)
   }
 

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { splitLines } from '../../base/split-lines.ts'
-import type { Intake } from './sources.ts'
+import type { IngestSelection } from './sources.ts'
 import { isJsonLines, isMaybeText } from './text-types.ts'
 import type { WalkedItem } from './walk.ts'
 
@@ -8,12 +8,12 @@ import type { WalkedItem } from './walk.ts'
 const readBytes = 4 << 20
 
 /**
- * Counts the documents and problems of an intake in advance, for a progress bar. Reads only `.jsonl` files.
+ * Counts the documents and problems of a selection in advance, for a progress bar. Reads only `.jsonl` files.
  *
- * @returns undefined if the intake includes stdin, or the signal aborts
+ * @returns undefined if the selection includes stdin, or the signal aborts
  */
 export async function countDocuments(
-  { stdin }: Intake,
+  { stdin }: IngestSelection,
   files: AsyncIterable<WalkedItem>,
   signal: AbortSignal,
 ): Promise<number | undefined> {

@@ -9,7 +9,7 @@ import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { findOrCreateBase } from './find-or-create-base.ts'
 import { ingest } from './ingest.ts'
-import { stdinIntake } from './sources.ts'
+import { selectStdin } from './sources.ts'
 import { type IngestSummary, printIngestSummary } from './summary.ts'
 
 /** First path argument of commands that ingest files. More paths can follow. */
@@ -58,7 +58,7 @@ export abstract class IngestCommand extends WbCommand {
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
     const { io } = this
-    const stdin = paths.includes('-') ? stdinIntake(flags.name, io.stdin) : undefined
+    const stdin = paths.includes('-') ? selectStdin(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
     const { base, created } = await findOrCreateBase({
       client,

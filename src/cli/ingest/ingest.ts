@@ -8,7 +8,7 @@ import { countDocuments } from './count-documents.ts'
 import { ingestAll } from './ingest-all.ts'
 import type { IngestTarget, UploadProgress } from './ingest-batch.ts'
 import type { Source } from './ingest-item.ts'
-import { type Intake, readSources, shareWalk, walkIntake } from './sources.ts'
+import { type IngestSelection, readSources, shareWalk, walkSelection } from './sources.ts'
 import type { IngestSummary } from './summary.ts'
 import { Tally } from './tally.ts'
 
@@ -39,7 +39,7 @@ export async function ingest(
     /** Ingests in background jobs if set: `wait` waits until the jobs have ended, `detach` does not. */
     jobs?: 'wait' | 'detach'
   },
-  intake: Intake,
+  selection: IngestSelection,
 ): Promise<IngestReport> {
   const tally = new Tally()
   const startedMs = systemClock.now()
@@ -58,9 +58,9 @@ export async function ingest(
     showProgress()
   }
   showProgress()
-  const files = progress === silentProgress ? walkIntake(intake) : shareWalk(walkIntake(intake))
+  const files = progress === silentProgress ? walkSelection(selection) : shareWalk(walkSelection(selection))
   if (progress !== silentProgress)
-    await waitForCount(countDocuments(intake, files, signal), total =>
+    await waitForCount(countDocuments(selection, files, signal), total =>
       Object.assign(documentCount, { total }),
     )
   const work = async () => {
@@ -71,7 +71,7 @@ export async function ingest(
       usesJobs: jobs !== undefined,
       onUpload: progress === silentProgress ? undefined : onUpload,
     }
-    await ingestAll(target, readSources(intake, files), tally, showProgress)
+    await ingestAll(target, readSources(selection, files), tally, showProgress)
     if (jobs === 'wait') await waitForJobs({ client, signal, progress }, base.name, tally)
   }
   const interruption = await work().then(

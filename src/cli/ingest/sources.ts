@@ -9,8 +9,8 @@ import { type ReadResult, readStream, readText, systemFailure } from './read-tex
 import { extensionOf, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
 import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
-/** Input of an ingest. */
-export interface Intake extends WalkOptions {
+/** Selects the files and the standard input to ingest. */
+export interface IngestSelection extends WalkOptions {
   /** Files, folders and globs; `-` means `stdin`. */
   readonly paths: readonly string[]
   readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
@@ -18,8 +18,8 @@ export interface Intake extends WalkOptions {
   readonly prefix?: string
 }
 
-/** Yields the files of an intake without reading them. */
-export function walkIntake({ paths, cwd, all }: Intake): AsyncGenerator<WalkedItem, void> {
+/** Yields the files of a selection without reading them. */
+export function walkSelection({ paths, cwd, all }: IngestSelection): AsyncGenerator<WalkedItem, void> {
   return walk(
     paths.filter(path => path !== '-'),
     { cwd, all },
@@ -44,12 +44,12 @@ export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterabl
   }
 }
 
-/** Yields all items of an intake. Each file is read when the caller requests its item. */
+/** Yields all items of a selection. Each file is read when the caller requests its item. */
 export async function* readSources(
-  intake: Intake,
-  files: AsyncIterable<WalkedItem> = walkIntake(intake),
+  selection: IngestSelection,
+  files: AsyncIterable<WalkedItem> = walkSelection(selection),
 ): AsyncGenerator<IngestItem> {
-  const { stdin, prefix = '' } = intake
+  const { stdin, prefix = '' } = selection
   if (stdin) yield* readStdin(stdin)
   for await (const item of files) {
     if ('kind' in item) yield item
@@ -57,7 +57,10 @@ export async function* readSources(
   }
 }
 
-async function* readStdin({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<IngestItem> {
+async function* readStdin({
+  name,
+  stream,
+}: NonNullable<IngestSelection['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, isNamedByUser: true }
   if (isJsonLines(name)) yield* beirDocuments(file, stream)
   else yield toIngestItem(file, await readStream(stream))
@@ -136,11 +139,11 @@ function unreadableItem(file: FileToRead, result: Extract<ReadResult, { failure:
   }
 }
 
-/** Returns the `stdin` of an intake. @throws UsageError  the file name is missing */
-export function stdinIntake(
+/** Returns the `stdin` of a selection. @throws UsageError  the file name is missing */
+export function selectStdin(
   name: string | undefined,
   stream: AsyncIterable<Uint8Array>,
-): NonNullable<Intake['stdin']> {
+): NonNullable<IngestSelection['stdin']> {
   if (!name)
     throw new UsageError('input from stdin needs a file name', ['add --name FILE, such as --name notes.md'])
   return { name, stream }

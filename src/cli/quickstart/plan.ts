@@ -3,7 +3,7 @@ import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 import { UsageError } from '../errors.ts'
 import { countDocuments } from '../ingest/count-documents.ts'
-import { type Intake, walkIntake } from '../ingest/sources.ts'
+import { type IngestSelection, walkSelection } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
@@ -16,7 +16,7 @@ const nameCharsMax = 48
 
 /** The documents, knowledge base and question of a quickstart. */
 export interface QuickstartPlan {
-  readonly intake: Intake
+  readonly selection: IngestSelection
   /** Name of the knowledge base. */
   readonly name: string
   /** Undefined to derive the question from the first documents. */
@@ -50,10 +50,10 @@ export async function planQuickstart(
       'wb quickstart ./my-folder "a question"',
       'wb quickstart',
     ])
-  const intake = { paths: [folder], cwd, all: false, stdin: undefined }
-  if ((await countDocuments(intake, walkIntake(intake), signal)) === 0)
+  const selection = { paths: [folder], cwd, all: false, stdin: undefined }
+  if ((await countDocuments(selection, walkSelection(selection), signal)) === 0)
     return { ...(await planShipped(question, cwd)), emptyFolder: folder }
-  return { intake, name: baseNameFromPath(resolve(cwd, folder)), question, isShipped: false }
+  return { selection, name: baseNameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** Reference pages. They are not ingested, because they contain the words of most questions, but no answers. */
@@ -75,8 +75,8 @@ async function planShipped(question: string | undefined, cwd: string): Promise<Q
   const folder = join(packageRoot(), 'docs')
   const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !referencePages.includes(name))
   const paths = pages.map(name => join(folder, name))
-  const intake = { paths, cwd, all: true, stdin: undefined, prefix: 'docs/' }
-  return { intake, name: shippedBaseName, question, isShipped: true }
+  const selection = { paths, cwd, all: true, stdin: undefined, prefix: 'docs/' }
+  return { selection, name: shippedBaseName, question, isShipped: true }
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -69,7 +69,7 @@ export async function quickstart(
     plan.name,
   )
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
-  const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.intake)
+  const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.selection)
   for (const line of detailLines(output, summary.tally)) output.warn(line)
   if (interruption) throw interruption.error
   if (options.wait) await runtime.settle({ signal, progress })
