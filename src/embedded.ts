@@ -326,7 +326,7 @@ async function withOutbound<T>(
   }
 }
 
-/** Checks if the configured chat provider responds. Returns undefined if no provider is configured. */
+/** Checks whether the configured chat provider responds. Returns undefined if no provider is configured. */
 export async function probeConfiguredChat(local: LocalConfig): Promise<Probe | undefined> {
   const [{ hasChatProvider }, { probeChatProvider, probe }] = await Promise.all([
     import('./models/chat/chat-provider.ts'),

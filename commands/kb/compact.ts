@@ -6,7 +6,7 @@ import { compactBase, printCompaction } from '../../src/cli/fields/compaction.ts
 export default class KbCompact extends WbCommand {
   static override summary = 'remove deleted chunks from the index, and free disk space'
   static override description =
-    'Rewrites the lexical index without deleted chunks, and gives free space of the database file back to the disk. Searches and writes continue in the meantime. A server does this by itself after many deletions. If the command is interrupted, run it again to continue.'
+    'Rewrites the lexical index without deleted chunks, and returns free space of the database file to the disk. Searches and writes continue in the meantime. A server does this by itself after many deletions. If the command is interrupted, run it again to continue.'
   static override examples = [
     'wb kb compact handbook',
     'wb kb compact handbook --json | jq .after.file.bytes',

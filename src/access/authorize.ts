@@ -56,7 +56,7 @@ const ownerUnauthorized: AccessDecision = {
 }
 
 /**
- * Decides if an access rule allows a request. Only this function compares scopes with rules.
+ * Decides whether an access rule allows a request. Only this function compares scopes with rules.
  *
  * A caller without a subject was accepted without authentication. All rules allow it, except rules that require an
  * identity, and rules that allow such callers only if authentication is disabled.

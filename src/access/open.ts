@@ -67,7 +67,7 @@ export function openAccess(deps: AccessDependencies) {
       await recorder.flushed()
       const ofWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
       await deleteFirst(rows, tables.policyAudit, ofWorkspace).catch(error =>
-        deps.log.warn({ workspaceId, error }, 'the policy audit was not deleted in steps'),
+        deps.log.warn({ workspaceId, error }, 'the policy audit could not be deleted in small transactions'),
       )
     },
     /** Deletes old records of both audits, and old access versions, now, and then regularly. */

@@ -110,11 +110,11 @@ function nameProblems({ seedWorkspaces, mcp }: Config): ConfigKeyProblem[] {
   return [
     ...duplicateIndexes(seedWorkspaces.map(({ name }) => name)).map(index => ({
       key: `seedWorkspaces[${index}].name`,
-      message: 'is the name of an earlier workspace',
+      message: 'is the same as the name of another workspace in the list',
     })),
     ...duplicateIndexes(mcp.stdioServers.map(({ id }) => id)).map(index => ({
       key: `mcp.stdioServers[${index}].id`,
-      message: 'is the id of an earlier server',
+      message: 'is the same as the id of another server in the list',
     })),
   ]
 }

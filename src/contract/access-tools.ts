@@ -45,7 +45,8 @@ const AccessReason = z
       .enum(['true', 'false', 'unknown'])
       .meta({ description: '`unknown` if the principal does not have an attribute' }),
     negated: z.boolean().meta({
-      description: 'true if the policy negates the condition, which lets documents in when it is false',
+      description:
+        'true if the policy negates the condition, so that a false condition makes the document visible',
     }),
     values: z
       .array(
@@ -84,7 +85,9 @@ const AccessExplanation = z
 export type AccessExplanation = z.output<typeof AccessExplanation>
 
 const Viewer = NamedPrincipal.extend({
-  because: z.array(z.string()).meta({ description: 'conditions of the policy that let the principal in' }),
+  because: z
+    .array(z.string())
+    .meta({ description: 'conditions of the policy that make the document visible' }),
 }).meta({ id: 'Viewer' })
 export type Viewer = z.output<typeof Viewer>
 
@@ -123,7 +126,7 @@ export const accessTools = {
     path: '/api/v1/workspaces/:workspaceId/policy/explain',
     summary: 'Explain an access decision',
     description:
-      'Returns if a principal sees a document, and which conditions of the policy decide it, with the values that they compare.',
+      'Returns whether a principal sees a document, and which conditions of the policy decide this, with the values that they compare.',
     access: needs('manage:access'),
     body: {
       ...json,

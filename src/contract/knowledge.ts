@@ -396,7 +396,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/compact',
     summary: 'Compact a knowledge base',
     description:
-      'Merges the segments of the lexical index, removes what deleted chunks left in it, and gives the free part of the database file back to the disk. Searches and writes continue in the meantime. The server does this by itself after many deletions, so a request is needed only to have it done at once. The response is sent when the work is done. With `Accept: text/event-stream`, the event `progress` is streamed in the meantime; the last event is `done` or `error`. If you close the connection, the work stops, and what it has done so far is kept. The sizes include documents that you may not see, so a caller who may see only some documents gets `forbidden`.',
+      'Merges the segments of the lexical index, removes deleted chunks from it, and returns the free part of the database file to the disk. Searches and writes continue in the meantime. The server does this by itself after many deletions, so a request is needed only to have it done at once. The response is sent when the work is done. With `Accept: text/event-stream`, the event `progress` is streamed in the meantime; the last event is `done` or `error`. If you close the connection, the work stops, and what it has done so far is kept. The sizes include documents that you may not see, so a caller who may see only some documents gets `forbidden`.',
     access: needs('write:kb'),
     replies: { 200: KnowledgeBaseCompaction },
     events: {

@@ -25,7 +25,7 @@ export function clientRange(address: string): string {
 }
 
 /**
- * Returns a function that checks if an address is in a list of addresses and CIDR ranges. The function expects
+ * Returns a function that checks whether an address is in a list of addresses and CIDR ranges. The function expects
  * addresses that {@link normalizeAddress} has normalized.
  */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {

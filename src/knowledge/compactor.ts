@@ -18,7 +18,7 @@ type Compaction = (
   onProgress?: (progress: CompactionProgress) => void,
 ) => Promise<KnowledgeBaseCompaction>
 
-/** Removes what deleted chunks left in knowledge bases, while a client waits. */
+/** Removes deleted chunks from the indexes of knowledge bases, while a client waits. */
 export class Compactor {
   readonly #bases: KnowledgeBases
   readonly #reportFailure: FailureReporter

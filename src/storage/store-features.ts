@@ -44,7 +44,7 @@ export function requireSearchableSpace(key: SpaceKey, current: number, expected:
  */
 export function requireLexical(store: ContentStore, collection: Pick<Collection, 'lexical'>): LexicalSearch {
   if (!store.lexical)
-    throw new WbError('hybrid_not_supported', `the ${store.name} store cannot search by words`)
+    throw new WbError('hybrid_not_supported', `the ${store.name} store does not support lexical search`)
   if (!collection.lexical)
     throw new WbError('hybrid_not_supported', 'the knowledge base was created without lexical search', {
       hint: 'Send hybrid=false, or create a knowledge base with lexical.enabled.',

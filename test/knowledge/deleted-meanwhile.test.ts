@@ -146,7 +146,7 @@ const asks: Record<string, Ask> = {
     scene => `${ofBase(scene)}/search`,
     () => ({ text: 'beta', hybrid: false }),
   ),
-  'a search by words': post(
+  'a lexical search': post(
     scene => `${ofBase(scene)}/search`,
     () => ({ text: 'beta', lexicalWeight: 1 }),
   ),

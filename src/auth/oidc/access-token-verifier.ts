@@ -83,7 +83,7 @@ export class AccessTokenVerifier {
     return result.verified
   }
 
-  /** Checks if a cached token is valid at the current time. Called for each request. */
+  /** Checks whether a cached token is valid at the current time. Called for each request. */
   #requireCurrent({ expiresAtSeconds, validFromSeconds, verified }: CachedToken): VerifiedToken {
     const nowSeconds = Math.floor(this.deps.clock.now() / 1_000)
     const { clockToleranceSeconds } = this.deps.oidc

@@ -67,7 +67,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'secretReleases.create.workspaceId': 'Workspace that may use the secret. Null allows all workspaces.',
   knowledgeBaseId: 'Identifier of the knowledge base.',
   'KnowledgeBase.language':
-    'Language of the documents for search by words: a BCP-47 tag such as `de`. With null, each word is analyzed by its script, and words in Latin letters as English.',
+    'Language of the documents for lexical search: a BCP-47 tag such as `de`. With null, each word is analyzed by its script, and words in Latin letters as English.',
   'KnowledgeBase.knowledgeBaseId': 'Identifier of the knowledge base. You can choose it when you create one.',
   'ConnectSnippets.knowledgeBaseId':
     'Knowledge base that the code searches. Null if it searches all of them.',

@@ -41,7 +41,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   PlaygroundResult: 'The result of a Data API command.',
   AccessExplanation: 'The answer to the question why a principal sees a document, or does not see it.',
   AccessReason:
-    'A condition of a policy that decides if a document is visible, with the values that it compares.',
+    'A condition of a policy that decides whether a document is visible, with the values that it compares.',
   PolicyChange: 'The documents that a principal would gain or lose.',
   ToolDocument: 'A document, with the fields that identify it and name principals.',
   Viewer: 'A principal that sees a document.',

@@ -34,7 +34,7 @@ export interface ExistingDocument {
 }
 
 /**
- * Checks if there is already a document with the same text, file name or ID. This includes documents that are still
+ * Checks whether there is already a document with the same text, file name or ID. This includes documents that are still
  * being ingested. With row-level access, considers only documents of the same owner that the caller may see.
  *
  * @returns the existing document if the new text must not be ingested

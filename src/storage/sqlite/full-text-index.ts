@@ -35,7 +35,7 @@ export class FullTextIndex {
     if (query.statistics !== 'collection')
       throw new WbError(
         'hybrid_not_supported',
-        'the word index of the knowledge base is not complete yet; until then, only callers who may see all its documents can search by words',
+        'the lexical index of the knowledge base is not complete yet; until then, only callers who may see all its documents can use lexical search',
         { hint: 'Retry in a few minutes.' },
       )
     const match = matchOf(query.text)
