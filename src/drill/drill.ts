@@ -47,7 +47,7 @@ export interface DrillDependencies {
 }
 
 /** Maximum number of principals that send requests. The number of requests grows with its square. */
-export const drillPrincipalsMax = 12
+const drillPrincipalsMax = 12
 /** Maximum number of different policies. */
 const policiesMax = 10
 /** A principal without a record in the workspace. */
