@@ -36,7 +36,7 @@ export const isHiddenFrom =
     !viewers.has(principalId)
 
 /** Reads all pages of a list, and returns their texts and the number of items. */
-export async function readAll(
+export async function readAllPages(
   { run, principalId }: Asker,
   name: string,
   params: Record<string, string> = {},

@@ -10,7 +10,7 @@ import {
   neither,
   question,
   type RouteProbe,
-  readAll,
+  readAllPages,
   refuses,
   shows,
 } from './probe.ts'
@@ -73,8 +73,8 @@ export async function readOwnDocuments(asker: Asker): Promise<void> {
  * request contains the ID that its caller has sent.
  */
 export const historyProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
-  ['audit.list', neither(async asker => void (await readAll(asker, 'audit.list')))],
-  ['audit.decisions', neither(async asker => void (await readAll(asker, 'audit.decisions')))],
+  ['audit.list', neither(async asker => void (await readAllPages(asker, 'audit.list')))],
+  ['audit.decisions', neither(async asker => void (await readAllPages(asker, 'audit.decisions')))],
   [
     'connect.traffic',
     neither(async ({ run, principalId }) => {
@@ -91,7 +91,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
       eachBase(async (asker, base, params) => {
         const { run, world, principalId } = asker
         const all = world.documents.filter(one => one.base === base)
-        const { text, items } = await readAll(asker, 'documents.list', params)
+        const { text, items } = await readAllPages(asker, 'documents.list', params)
         run.expectShown('documents.list', principalId, text, all)
         const visible = all.filter(({ viewers }) => viewers.has(principalId)).length
         if (items > visible)
@@ -150,7 +150,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   ],
   [
     'filters.list',
-    neither(eachBase(async (asker, _, params) => void (await readAll(asker, 'filters.list', params)))),
+    neither(eachBase(async (asker, _, params) => void (await readAllPages(asker, 'filters.list', params)))),
   ],
   [
     'filters.show',
@@ -198,7 +198,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   [
     'jobs.list',
     shows(async asker => {
-      const { text } = await readAll(asker, 'jobs.list')
+      const { text } = await readAllPages(asker, 'jobs.list')
       asker.run.expectShown('jobs.list', asker.principalId, text, asker.world.documents)
     }),
   ],
@@ -228,7 +228,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
 async function askConversationList(asker: Asker, name: string): Promise<void> {
   const { run, world, principalId } = asker
   const params = { agentId: world.agentId }
-  const { text } = await readAll(asker, name, params)
+  const { text } = await readAllPages(asker, name, params)
   run.expectShown(name, principalId, text, world.conversations)
   for (const q of [sharedWord, 'canary']) await run.ask(name, principalId, { params, query: { q } })
 }
