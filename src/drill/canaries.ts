@@ -60,7 +60,7 @@ export function secretsIn(text: string): Set<string> {
   return new Set((text.match(secretPattern) ?? []).map(word => word.toLowerCase()))
 }
 
-/** Returns the different policies of knowledge bases; the built-in policy if there are none. */
+/** Returns the distinct policies of knowledge bases; the built-in policy if there are none. */
 export function distinctPolicies(bases: readonly KnowledgeBase[]) {
   const byText = new Map<string | null, string[]>()
   for (const base of bases) {
@@ -77,7 +77,7 @@ export function distinctPolicies(bases: readonly KnowledgeBase[]) {
 
 /**
  * Returns the fields of all canaries: for each principal, one that it owns, one that is only visible to it, and one
- * with its attributes as metadata; one for everyone and one for no principal.
+ * with its attributes as metadata; one that everyone can see, and one that no principal can see.
  */
 export function canaryFields(principals: readonly KnownPrincipal[]): CanaryFields[] {
   return [
@@ -97,5 +97,5 @@ export function viewersOf(
   principals: readonly KnownPrincipal[],
   row: PolicyRow,
 ): Set<string> {
-  return new Set(principals.filter(one => evaluatePolicy(policy, one, row)).map(({ id }) => id))
+  return new Set(principals.filter(principal => evaluatePolicy(policy, principal, row)).map(({ id }) => id))
 }

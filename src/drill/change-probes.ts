@@ -1,12 +1,12 @@
 import {
-  type Ask,
-  type Asker,
-  eachBase,
-  eachConversation,
+  type ExecuteProbe,
   fileForm,
+  forEachBase,
   isHiddenFrom,
   missingId,
   neither,
+  type ProbeContext,
+  probeEachConversation,
   question,
   type RouteProbe,
   refuses,
@@ -17,24 +17,24 @@ const needsScope = (name: string): [string, RouteProbe] => [
   name,
   refuses(async ({ run, principalId }) => {
     const params = { principalId: missingId, keyId: missingId }
-    run.expectRefused(name, principalId, await run.ask(name, principalId, { params, body: undefined }))
+    run.expectRefused(name, principalId, await run.request(name, principalId, { params, body: undefined }))
   }),
 ]
 
-/** A change of documents that the principal may not see. */
-function eachHiddenDocument(name: string, body?: unknown): [string, RouteProbe] {
-  const ask: Ask = async ({ run, world, principalId }) => {
-    for (const { base, documentId, jobId } of world.documents.filter(isHiddenFrom(principalId))) {
+/** Returns a probe that changes documents that the principal may not see. */
+function probeEachHiddenDocument(name: string, body?: unknown): [string, RouteProbe] {
+  const execute: ExecuteProbe = async ({ run, fixture, principalId }) => {
+    for (const { base, documentId, jobId } of fixture.documents.filter(isHiddenFrom(principalId))) {
       const params = { knowledgeBaseId: base.knowledgeBaseId, documentId, jobId }
-      run.expectRefused(name, principalId, await run.ask(name, principalId, { params, body }))
+      run.expectRefused(name, principalId, await run.request(name, principalId, { params, body }))
     }
   }
-  return [name, refuses(ask)]
+  return [name, refuses(execute)]
 }
 
 /** Names of hidden files, which a principal can guess. */
-function hiddenFiles({ world, principalId }: Asker, knowledgeBaseId: string): string[] {
-  return world.documents
+function hiddenFiles({ fixture, principalId }: ProbeContext, knowledgeBaseId: string): string[] {
+  return fixture.documents
     .filter(isHiddenFrom(principalId))
     .filter(({ base }) => base.knowledgeBaseId === knowledgeBaseId)
     .map(({ filename }) => filename)
@@ -42,39 +42,52 @@ function hiddenFiles({ world, principalId }: Asker, knowledgeBaseId: string): st
 
 const messageBody = { content: question }
 
-/** Changes, which are asked after all reads. Those of hidden content must be refused. */
+/** Probes that send changes, after all reads. Changes of hidden content must be refused. */
 export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
-  eachConversation('conversations.update', () => ({ body: { title: 'taken over' } }), 'refuses'),
-  eachConversation('messages.select', () => ({}), 'refuses'),
-  eachConversation('attachments.create', () => ({ body: fileForm('x.txt', 'a note') }), 'refuses'),
-  eachConversation('attachments.delete', ({ attachmentId }) => ({ params: { attachmentId } }), 'refuses'),
-  eachConversation('chat.send', () => ({ body: messageBody }), 'refuses'),
-  eachConversation('chat.attach', () => ({}), 'refuses'),
-  eachConversation('chat.stop', () => ({}), 'refuses'),
-  eachConversation(
+  probeEachConversation('conversations.update', () => ({ body: { title: 'taken over' } }), 'refuses'),
+  probeEachConversation('messages.select', () => ({}), 'refuses'),
+  probeEachConversation('attachments.create', () => ({ body: fileForm('x.txt', 'a note') }), 'refuses'),
+  probeEachConversation(
+    'attachments.delete',
+    ({ attachmentId }) => ({ params: { attachmentId } }),
+    'refuses',
+  ),
+  probeEachConversation('chat.send', () => ({ body: messageBody }), 'refuses'),
+  probeEachConversation('chat.attach', () => ({}), 'refuses'),
+  probeEachConversation('chat.stop', () => ({}), 'refuses'),
+  probeEachConversation(
     'chat.decide',
     () => ({ params: { approvalId: missingId }, body: { decision: 'once' } }),
     'refuses',
   ),
-  eachConversation('conversations.delete', () => ({}), 'refuses'),
+  probeEachConversation('conversations.delete', () => ({}), 'refuses'),
   [
     'agents.delete',
-    refuses(async ({ run, world, principalId }) => {
-      const params = { agentId: world.agentId }
-      run.expectRefused('agents.delete', principalId, await run.ask('agents.delete', principalId, { params }))
+    refuses(async ({ run, fixture, principalId }) => {
+      const params = { agentId: fixture.agentId }
+      run.expectRefused(
+        'agents.delete',
+        principalId,
+        await run.request('agents.delete', principalId, { params }),
+      )
     }),
   ],
-  eachHiddenDocument('documents.update', { visibleTo: ['*'] }),
-  eachHiddenDocument('documents.delete'),
-  eachHiddenDocument('jobs.cancel'),
+  probeEachHiddenDocument('documents.update', { visibleTo: ['*'] }),
+  probeEachHiddenDocument('documents.delete'),
+  probeEachHiddenDocument('jobs.cancel'),
   [
     'documents.bulkDelete',
     refuses(
-      eachBase(async ({ run, world, principalId }, base, params) => {
-        const hidden = world.documents.filter(one => one.base === base).filter(isHiddenFrom(principalId))
+      forEachBase(async ({ run, fixture, principalId }, base, params) => {
+        const hidden = fixture.documents
+          .filter(document => document.base === base)
+          .filter(isHiddenFrom(principalId))
         const documentIds = hidden.map(({ documentId }) => documentId).slice(0, 100)
         if (documentIds.length === 0) return
-        const { body } = await run.ask('documents.bulkDelete', principalId, { params, body: { documentIds } })
+        const { body } = await run.request('documents.bulkDelete', principalId, {
+          params,
+          body: { documentIds },
+        })
         const deleted = (body.deleted as unknown[] | undefined)?.length ?? 0
         if (deleted > 0)
           run.reportLeak('documents.bulkDelete', principalId, `${deleted} hidden documents deleted`)
@@ -84,10 +97,10 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   ],
   [
     'documents.create',
-    refuses(async ({ run, world, principalId }) => {
-      for (const { base, documentId } of world.documents.filter(isHiddenFrom(principalId))) {
+    refuses(async ({ run, fixture, principalId }) => {
+      for (const { base, documentId } of fixture.documents.filter(isHiddenFrom(principalId))) {
         const params = { knowledgeBaseId: base.knowledgeBaseId }
-        const response = await run.ask('documents.create', principalId, { params, body: { documentId } })
+        const response = await run.request('documents.create', principalId, { params, body: { documentId } })
         run.expectRefused('documents.create', principalId, response, [409])
       }
     }),
@@ -95,14 +108,14 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   [
     'documents.ingest',
     neither(
-      eachBase(async (asker, { knowledgeBaseId }, params) => {
-        for (const sourceFilename of hiddenFiles(asker, knowledgeBaseId)) {
+      forEachBase(async (context, { knowledgeBaseId }, params) => {
+        for (const sourceFilename of hiddenFiles(context, knowledgeBaseId)) {
           const body = {
-            text: `a text of ${asker.principalId}`,
+            text: `a text of ${context.principalId}`,
             sourceFilename,
             overwriteOnNameConflict: true,
           }
-          await asker.run.ask('documents.ingest', asker.principalId, { params, body })
+          await context.run.request('documents.ingest', context.principalId, { params, body })
         }
       }),
     ),
@@ -110,11 +123,11 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   [
     'documents.ingestFile',
     neither(
-      eachBase(async (asker, { knowledgeBaseId }, params) => {
-        for (const name of hiddenFiles(asker, knowledgeBaseId)) {
-          const body = fileForm(name, `a file of ${asker.principalId}`)
+      forEachBase(async (context, { knowledgeBaseId }, params) => {
+        for (const name of hiddenFiles(context, knowledgeBaseId)) {
+          const body = fileForm(name, `a file of ${context.principalId}`)
           body.set('overwriteOnNameConflict', 'true')
-          await asker.run.ask('documents.ingestFile', asker.principalId, { params, body })
+          await context.run.request('documents.ingestFile', context.principalId, { params, body })
         }
       }),
     ),
@@ -122,16 +135,16 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   [
     'documents.ingestBatch',
     neither(
-      eachBase(async (asker, { knowledgeBaseId }, params) => {
-        const lines = hiddenFiles(asker, knowledgeBaseId).map(sourceFilename =>
+      forEachBase(async (context, { knowledgeBaseId }, params) => {
+        const lines = hiddenFiles(context, knowledgeBaseId).map(sourceFilename =>
           JSON.stringify({
-            text: `a line of ${asker.principalId}`,
+            text: `a line of ${context.principalId}`,
             sourceFilename,
             overwriteOnNameConflict: true,
           }),
         )
         if (lines.length > 0)
-          await asker.run.ask('documents.ingestBatch', asker.principalId, {
+          await context.run.request('documents.ingestBatch', context.principalId, {
             params,
             body: `${lines.join('\n')}\n`,
           })
@@ -140,21 +153,21 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   ],
   [
     'records.upsert',
-    refuses(async ({ run, world, principalId }) => {
-      for (const { base, recordId } of world.records.filter(isHiddenFrom(principalId))) {
+    refuses(async ({ run, fixture, principalId }) => {
+      for (const { base, recordId } of fixture.records.filter(isHiddenFrom(principalId))) {
         const params = { knowledgeBaseId: base.knowledgeBaseId }
         const body = { records: [{ id: recordId, text: 'taken over', visibleTo: ['*'] }] }
-        const response = await run.ask('records.upsert', principalId, { params, body })
+        const response = await run.request('records.upsert', principalId, { params, body })
         run.expectRefused('records.upsert', principalId, response)
       }
     }),
   ],
   [
     'records.delete',
-    neither(async ({ run, world, principalId }) => {
-      for (const { base, recordId } of world.records.filter(isHiddenFrom(principalId))) {
+    neither(async ({ run, fixture, principalId }) => {
+      for (const { base, recordId } of fixture.records.filter(isHiddenFrom(principalId))) {
         const params = { knowledgeBaseId: base.knowledgeBaseId, recordId }
-        const { body } = await run.ask('records.delete', principalId, { params })
+        const { body } = await run.request('records.delete', principalId, { params })
         if (body.deleted === true) run.reportLeak('records.delete', principalId, `deleted ${recordId}`)
       }
     }),
@@ -162,38 +175,47 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
   [
     'kb.update',
     refuses(
-      eachBase(async ({ run, principalId }, { dsl }, params) => {
+      forEachBase(async ({ run, principalId }, { dsl }, params) => {
         const body =
           dsl === null ? { policyDsl: "'*' <> owner_id", policyEnabled: true } : { policyDsl: null }
-        run.expectRefused('kb.update', principalId, await run.ask('kb.update', principalId, { params, body }))
+        run.expectRefused(
+          'kb.update',
+          principalId,
+          await run.request('kb.update', principalId, { params, body }),
+        )
       }),
     ),
   ],
   [
     'kb.create',
     refuses(
-      eachBase(async ({ run, principalId }, _, params) => {
-        const { body: base } = await run.ask('kb.show', principalId, { params })
+      forEachBase(async ({ run, principalId }, _, params) => {
+        const { body: base } = await run.request('kb.show', principalId, { params })
         const { vectorCollection, embeddingServiceId, chunkingServiceId } = base
         const services = { embeddingServiceId, chunkingServiceId }
         const body = { name: vectorCollection, attach: true, vectorCollection, ...services }
-        run.expectRefused('kb.create', principalId, await run.ask('kb.create', principalId, { body }), [403])
+        run.expectRefused(
+          'kb.create',
+          principalId,
+          await run.request('kb.create', principalId, { body }),
+          [403],
+        )
       }),
     ),
   ],
   [
     'kb.delete',
     refuses(
-      eachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
+      forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
         if (!seesAll(knowledgeBaseId))
-          run.expectRefused('kb.delete', principalId, await run.ask('kb.delete', principalId, { params }))
+          run.expectRefused('kb.delete', principalId, await run.request('kb.delete', principalId, { params }))
       }),
     ),
   ],
   [
     'workspaces.update',
     refuses(async ({ run, principalId }) => {
-      const response = await run.ask('workspaces.update', principalId, { body: { rlacEnabled: false } })
+      const response = await run.request('workspaces.update', principalId, { body: { rlacEnabled: false } })
       run.expectRefused('workspaces.update', principalId, response)
     }),
   ],
@@ -201,7 +223,7 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
     'playground.execute',
     refuses(async ({ run, principalId }) => {
       const body = { commandName: 'find', collection: 'drill_1', command: { find: {} } }
-      const response = await run.ask('playground.execute', principalId, { body })
+      const response = await run.request('playground.execute', principalId, { body })
       // The embedded store has no playground: 422.
       run.expectRefused('playground.execute', principalId, response, [403, 422])
     }),

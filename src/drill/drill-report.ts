@@ -7,13 +7,13 @@ export interface RouteResult {
   requests: number
   /** Number of canaries that the route has shown to principals who may see them. */
   shown: number
-  /** Number of requests that were refused as they must be. */
+  /** Number of requests about hidden content that were refused, as they should be. */
   refused: number
   leaks: number
   wrongRefusals: number
 }
 
-/** Something that the drill did not expect. */
+/** An unexpected response: a leak, or visible content that is missing. */
 export interface DrillFinding {
   /** `leak` if a principal got what it may not see or change, `wrongRefusal` if it did not get what it may see. */
   readonly kind: 'leak' | 'wrongRefusal'
@@ -22,7 +22,7 @@ export interface DrillFinding {
   readonly description: string
 }
 
-/** The result of a drill, to file. */
+/** The result of a drill. */
 export interface DrillReport {
   readonly version: string
   readonly workspaceId: string
@@ -37,7 +37,7 @@ export interface DrillReport {
   readonly policies: readonly { readonly dsl: string | null; readonly knowledgeBases: readonly string[] }[]
   readonly canaries: number
   readonly routes: readonly RouteResult[]
-  /** Routes below the workspace that were not asked, with the reason. */
+  /** Routes below the workspace that were not tested, with the reason. */
   readonly omitted: readonly { readonly route: string; readonly reason: string }[]
   readonly findings: readonly DrillFinding[]
   readonly requests: number

@@ -30,8 +30,8 @@ export interface RequestParts {
   readonly through?: string
 }
 
-/** The rows and conversations that a drill has planted. */
-export interface DrillWorld {
+/** The knowledge bases, rows and conversations that a drill has created. */
+export interface DrillFixture {
   readonly workspaceId: string
   readonly bases: readonly CanaryBase[]
   readonly documents: readonly CanaryDocument[]
@@ -79,7 +79,7 @@ export class DrillRun {
 
   /** Sends a request as the owner of the copy. Its response is not checked. */
   async asOperator(name: string, parts: RequestParts = {}): Promise<DrillResponse> {
-    const response = await this.#exchange(this.#request(routeOf(name), parts), 'operator')
+    const response = await this.#exchange(this.#createRequest(routeOf(name), parts), 'operator')
     if (response.status >= 400)
       throw new Error(
         `the drill could not prepare its canaries: ${routeLine(routeOf(name))} ${response.text}`,
@@ -88,8 +88,8 @@ export class DrillRun {
   }
 
   /** Sends a request as a principal, and checks that the response contains nothing that it may not see. */
-  async ask(name: string, principalId: string, parts: RequestParts = {}): Promise<DrillResponse> {
-    const request = this.#request(routeOf(parts.through ?? name), {
+  async request(name: string, principalId: string, parts: RequestParts = {}): Promise<DrillResponse> {
+    const request = this.#createRequest(routeOf(parts.through ?? name), {
       ...parts,
       headers: { ...parts.headers, authorization: `Bearer ${this.tokens.get(principalId)}` },
     })
@@ -163,7 +163,7 @@ export class DrillRun {
       else this.reportLeak(name, principalId, `a text of ${canary.ids[0]} is in the response`)
     }
     for (const { ids, viewers, secret } of this.#canaries) {
-      const id = ids.find(one => text.includes(one) && !sent.includes(one))
+      const id = ids.find(candidate => text.includes(candidate) && !sent.includes(candidate))
       if (id === undefined) continue
       if (viewers.has(principalId)) shown.add(secret + principalId)
       else this.reportLeak(name, principalId, `the ID ${id} is in the response`)
@@ -171,7 +171,7 @@ export class DrillRun {
     this.resultOf(name).shown = shown.size
   }
 
-  #request(route: Route, { params = {}, query = {}, headers = {}, body }: RequestParts): Request {
+  #createRequest(route: Route, { params = {}, query = {}, headers = {}, body }: RequestParts): Request {
     const values: Record<string, string> = { workspaceId: this.workspaceId, ...params }
     const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
     const url = new URL(path, 'http://localhost')

@@ -20,7 +20,7 @@ import {
 } from './canaries.ts'
 import { changeProbes } from './change-probes.ts'
 import type { DrillReport } from './drill-report.ts'
-import { type CanaryConversation, DrillRun, type DrillWorld, type SendDrillRequest } from './drill-run.ts'
+import { type CanaryConversation, type DrillFixture, DrillRun, type SendDrillRequest } from './drill-run.ts'
 import { fileForm, question, type RouteProbe } from './probe.ts'
 import { historyProbes, readOwnDocuments, readProbes } from './read-probes.ts'
 import { routeLine, workspaceRoutes } from './route-names.ts'
@@ -36,16 +36,16 @@ export interface DrillDependencies {
   readonly workspaceId: string
   readonly workspaceName: string
   readonly signal: AbortSignal
-  /** Called with the number of principals that have asked everything. */
+  /** Called with the number of principals whose reads are complete. */
   readonly onProgress: (done: number, total: number) => void
 }
 
 /** Maximum number of principals that send requests. The number of requests grows with its square. */
 const drillPrincipalsMax = 12
-/** Maximum number of different policies. */
+/** Maximum number of distinct policies. */
 const policiesMax = 10
 /** A principal without a record in the workspace. */
-const strangerId = 'drill-stranger'
+const unknownPrincipalId = 'drill-unknown-principal'
 const scopes = ['read', 'write', 'tools:invoke']
 const vectorDimension = 32
 /** A valid PNG image of one pixel. */
@@ -53,8 +53,8 @@ const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /**
- * Plants canaries in a copy of a store, asks every route for them as every principal, and reports who got what it may not
- * see or change.
+ * Plants canaries in a copy of a store, requests them from every route as each principal, and reports which principals could
+ * see or change what they may not.
  *
  * @throws Error  the canaries could not be planted
  */
@@ -64,26 +64,26 @@ export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
   const recorded = await listAll<Principal>(setup, 'principals.list')
   const drilled = recorded.slice(0, drillPrincipalsMax)
   const principals = [
-    ...drilled.map(one => toActingPrincipal(one.principalId, one)),
-    toActingPrincipal(strangerId, undefined),
+    ...drilled.map(principal => toActingPrincipal(principal.principalId, principal)),
+    toActingPrincipal(unknownPrincipalId, undefined),
   ]
   const run = new DrillRun(deps.workspaceId, deps.send, await createKeys(setup, principals))
-  const world = await plant(run, deps, principals)
-  for (const { id } of principals) world.conversations.push(await startConversation(run, world, id))
-  const askers = principals.map(principal => ({
+  const fixture = await plant(run, deps, principals)
+  for (const { id } of principals) fixture.conversations.push(await startConversation(run, fixture, id))
+  const contexts = principals.map(principal => ({
     run,
-    world,
+    fixture,
     principalId: principal.id,
-    seesAll: (knowledgeBaseId: string) => seesEverything(principal, world, knowledgeBaseId),
+    seesAll: (knowledgeBaseId: string) => seesEverything(principal, fixture, knowledgeBaseId),
   }))
-  for (const asker of askers) await readOwnDocuments(asker)
-  for (const asker of askers) await askAll(historyProbes, asker, deps.signal)
-  for (const [done, asker] of askers.entries()) {
-    deps.onProgress(done, askers.length)
-    await askAll(readProbes, asker, deps.signal)
+  for (const context of contexts) await readOwnDocuments(context)
+  for (const context of contexts) await runProbes(historyProbes, context, deps.signal)
+  for (const [done, context] of contexts.entries()) {
+    deps.onProgress(done, contexts.length)
+    await runProbes(readProbes, context, deps.signal)
   }
-  for (const asker of askers) await askAll(changeProbes, asker, deps.signal)
-  await checkIntegrity(run, world)
+  for (const context of contexts) await runProbes(changeProbes, context, deps.signal)
+  await checkIntegrity(run, fixture)
   return {
     version: deps.version,
     workspaceId: deps.workspaceId,
@@ -92,13 +92,13 @@ export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
     finishedAt: timestamp(deps.clock),
     principals: principals.map(({ id }) => id),
     principalsTotal: recorded.length,
-    policies: world.bases.map(({ dsl, represents }) => ({ dsl, knowledgeBases: represents })),
-    canaries: world.documents.length + world.records.length + world.conversations.length,
+    policies: fixture.bases.map(({ dsl, represents }) => ({ dsl, knowledgeBases: represents })),
+    canaries: fixture.documents.length + fixture.records.length + fixture.conversations.length,
     ...summarize(run),
   }
 }
 
-/** Returns the results of all routes that are asked, in the order of the API, and the routes that are not asked. */
+/** Returns the results of all tested routes, in the order of the API, and the routes that were not tested. */
 function summarize(run: DrillRun) {
   const names = [...workspaceRoutes.keys()]
   const routes = names.filter(name => run.results.has(name)).map(name => run.resultOf(name))
@@ -111,7 +111,7 @@ function summarize(run: DrillRun) {
       .map(name => ({
         route: routeLine(workspaceRoutes.get(name)!),
         reason:
-          routesWithoutContent.get(name) ?? 'not asked, because no principal can be refused anything there',
+          routesWithoutContent.get(name) ?? 'not tested, because it has nothing to hide from a principal',
       })),
     findings: run.findings,
     requests: sum('requests'),
@@ -120,18 +120,22 @@ function summarize(run: DrillRun) {
   }
 }
 
-async function askAll(
+async function runProbes(
   probes: ReadonlyMap<string, RouteProbe>,
-  asker: Parameters<RouteProbe['ask']>[0],
+  context: Parameters<RouteProbe['execute']>[0],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { ask } of probes.values()) {
+  for (const { execute } of probes.values()) {
     signal.throwIfAborted()
-    await ask(asker)
+    await execute(context)
   }
 }
 
-function seesEverything(principal: KnownPrincipal, { bases }: DrillWorld, knowledgeBaseId: string): boolean {
+function seesEverything(
+  principal: KnownPrincipal,
+  { bases }: DrillFixture,
+  knowledgeBaseId: string,
+): boolean {
   const { policy } = bases.find(base => base.knowledgeBaseId === knowledgeBaseId) ?? {}
   if (!policy) return false
   const compiled = compilePolicy(policy, principal)
@@ -155,7 +159,7 @@ async function plant(
   run: DrillRun,
   deps: DrillDependencies,
   principals: readonly KnownPrincipal[],
-): Promise<DrillWorld> {
+): Promise<DrillFixture> {
   const embedding = {
     name: 'drill',
     provider: 'mock',
@@ -234,7 +238,7 @@ interface QueuedIds {
   readonly jobId: string
 }
 
-/** Ingests a canary in a job, so that the routes of jobs can be asked for it, too. */
+/** Ingests a canary in a job, so that the routes of jobs can be tested with it, too. */
 async function ingest(
   run: DrillRun,
   { knowledgeBaseId }: CanaryBase,
@@ -301,34 +305,32 @@ async function createAgent(run: DrillRun, bases: readonly CanaryBase[]): Promise
 /** Starts a conversation of a principal: with a title, an attachment, questions and answers that contain canaries. */
 async function startConversation(
   run: DrillRun,
-  { agentId }: DrillWorld,
+  { agentId }: DrillFixture,
   principalId: string,
 ): Promise<CanaryConversation> {
   const secret = newSecret()
-  const created = await run.ask('conversations.create', principalId, {
+  const created = await run.request('conversations.create', principalId, {
     params: { agentId },
     body: { title: `Canary ${secret}` },
   })
   const conversationId = String(created.body.conversationId)
   const params = { agentId, conversationId }
-  const attached = await run.ask('attachments.create', principalId, {
+  const attached = await run.request('attachments.create', principalId, {
     params,
     body: fileForm('note.txt', textOf(secret)),
   })
-  const asked = await run.ask('chat.send', principalId, {
+  const sent = await run.request('chat.send', principalId, {
     params,
     body: {
       content: `${question} It is about canary ${secret}.`,
       images: [{ mediaType: 'image/png', data: pixel }],
     },
   })
-  const user = asked.body.user as { messageId: string } | undefined
-  await run.ask('chat.stream', principalId, { params, body: { content: question } })
+  const user = sent.body.user as { messageId: string } | undefined
+  await run.request('chat.stream', principalId, { params, body: { content: question } })
   const attachmentId = String(attached.body.attachmentId)
   if (created.status >= 400 || attached.status >= 400 || !user)
-    throw new Error(
-      `the drill could not start a conversation: ${created.text} ${attached.text} ${asked.text}`,
-    )
+    throw new Error(`the drill could not start a conversation: ${created.text} ${attached.text} ${sent.text}`)
   const conversation: CanaryConversation = {
     secret,
     ids: [conversationId, user.messageId, attachmentId],
@@ -343,7 +345,7 @@ async function startConversation(
 }
 
 /** Checks that no principal has changed or deleted a canary that it may not see. */
-async function checkIntegrity(run: DrillRun, { documents, records, bases }: DrillWorld): Promise<void> {
+async function checkIntegrity(run: DrillRun, { documents, records, bases }: DrillFixture): Promise<void> {
   const found = new Set<string>()
   for (const { knowledgeBaseId } of bases) {
     const params = { knowledgeBaseId }

@@ -1,10 +1,10 @@
 import { type CanaryDocument, sharedWord } from './canaries.ts'
-import type { CanaryConversation, DrillResponse, DrillRun, DrillWorld } from './drill-run.ts'
+import type { CanaryConversation, DrillFixture, DrillResponse, DrillRun } from './drill-run.ts'
 
-/** Asks a route as one principal. */
-export interface Asker {
+/** The principal that a probe sends requests as, and the content to request. */
+export interface ProbeContext {
   readonly run: DrillRun
-  readonly world: DrillWorld
+  readonly fixture: DrillFixture
   readonly principalId: string
   readonly seesAll: (knowledgeBaseId: string) => boolean
 }
@@ -12,23 +12,23 @@ export interface Asker {
 /** A test of one route. */
 export interface RouteProbe {
   /**
-   * Behavior that the route must show to some principal in every drill: show canaries, or refuse a request. `neither` is for routes
-   * whose responses contain no content, and which are only searched for leaks.
+   * Result that shows that the probe works, for at least one principal in every drill: the route shows canaries, or refuses a
+   * request. `neither` is for routes whose responses contain no content; they are only checked for leaks.
    */
   readonly proof: 'shows' | 'refuses' | 'neither'
-  ask(asker: Asker): Promise<void>
+  execute(context: ProbeContext): Promise<void>
 }
 
-export type Ask = RouteProbe['ask']
+export type ExecuteProbe = RouteProbe['execute']
 
 const acceptsEvents = { accept: 'application/json, text/event-stream' }
 export const question = `What does ${sharedWord} say?`
 const pageLimit = 7
 export const missingId = '00000000-0000-4000-8000-000000000000'
 
-export const shows = (ask: Ask): RouteProbe => ({ proof: 'shows', ask })
-export const refuses = (ask: Ask): RouteProbe => ({ proof: 'refuses', ask })
-export const neither = (ask: Ask): RouteProbe => ({ proof: 'neither', ask })
+export const shows = (execute: ExecuteProbe): RouteProbe => ({ proof: 'shows', execute })
+export const refuses = (execute: ExecuteProbe): RouteProbe => ({ proof: 'refuses', execute })
+export const neither = (execute: ExecuteProbe): RouteProbe => ({ proof: 'neither', execute })
 
 export const isHiddenFrom =
   (principalId: string) =>
@@ -37,14 +37,14 @@ export const isHiddenFrom =
 
 /** Reads all pages of a list, and returns their texts and the number of items. */
 export async function readAllPages(
-  { run, principalId }: Asker,
+  { run, principalId }: ProbeContext,
   name: string,
   params: Record<string, string> = {},
 ): Promise<{ text: string; items: number }> {
   let [text, items, cursor] = ['', 0, undefined as string | undefined]
   do {
     const query = { limit: pageLimit, ...(cursor !== undefined && { cursor }) }
-    const page = await run.ask(name, principalId, { params, query })
+    const page = await run.request(name, principalId, { params, query })
     text += page.text
     items += (page.body.items as unknown[] | undefined)?.length ?? 0
     cursor = (page.body.nextCursor as string | null | undefined) ?? undefined
@@ -52,35 +52,38 @@ export async function readAllPages(
   return { text, items }
 }
 
-/** A route of one document or job: visible ones are shown, and others do not exist. */
-export function eachDocument(
+/** Returns a probe of a route for one document or job: it must show visible ones, and refuse the others. */
+export function probeEachDocument(
   name: string,
-  paramsOf: (one: CanaryDocument) => Record<string, string>,
+  paramsOf: (document: CanaryDocument) => Record<string, string>,
 ): [string, RouteProbe] {
-  const ask: Ask = async ({ run, world, principalId }) => {
-    for (const document of world.documents) {
-      const response = await run.ask(name, principalId, { params: paramsOf(document) })
+  const execute: ExecuteProbe = async ({ run, fixture, principalId }) => {
+    for (const document of fixture.documents) {
+      const response = await run.request(name, principalId, { params: paramsOf(document) })
       if (document.viewers.has(principalId)) expectOk(run, name, principalId, response)
       else run.expectRefused(name, principalId, response)
     }
   }
-  return [name, shows(ask)]
+  return [name, shows(execute)]
 }
 
-/** A route of a conversation: its own principal gets an answer, and for others it does not exist. */
-export function eachConversation(
+/** Returns a probe of a route for one conversation: it must respond to the owner, and refuse other principals. */
+export function probeEachConversation(
   name: string,
-  partsOf: (one: CanaryConversation) => { params?: Record<string, string>; body?: unknown } = () => ({}),
+  partsOf: (conversation: CanaryConversation) => {
+    params?: Record<string, string>
+    body?: unknown
+  } = () => ({}),
   proof: RouteProbe['proof'] = 'shows',
 ): [string, RouteProbe] {
-  const ask: Ask = async ({ run, world, principalId }) => {
-    for (const one of world.conversations) {
-      const isOwn = one.viewers.has(principalId)
+  const execute: ExecuteProbe = async ({ run, fixture, principalId }) => {
+    for (const conversation of fixture.conversations) {
+      const isOwn = conversation.viewers.has(principalId)
       if (isOwn && proof === 'refuses') continue
-      const { params, body } = partsOf(one)
-      const { agentId } = world
-      const { conversationId, questionId: messageId } = one
-      const response = await run.ask(name, principalId, {
+      const { params, body } = partsOf(conversation)
+      const { agentId } = fixture
+      const { conversationId, questionId: messageId } = conversation
+      const response = await run.request(name, principalId, {
         params: { agentId, conversationId, messageId, ...params },
         body,
       })
@@ -88,40 +91,42 @@ export function eachConversation(
       else run.expectRefused(name, principalId, response)
     }
   }
-  return [name, { proof, ask }]
+  return [name, { proof, execute }]
 }
 
 function expectOk(run: DrillRun, name: string, principalId: string, { status, text }: DrillResponse): void {
   if (status >= 400) run.reportRefusal(name, principalId, `status ${status}: ${text.slice(0, 200)}`)
 }
 
-/** Asks something for each knowledge base of the drill. */
-export function eachBase(
-  ask: (
-    asker: Asker,
-    base: DrillWorld['bases'][number],
+/** Returns a function that runs `execute` for each knowledge base of the drill. */
+export function forEachBase(
+  execute: (
+    context: ProbeContext,
+    base: DrillFixture['bases'][number],
     params: { knowledgeBaseId: string },
   ) => Promise<void>,
-): Ask {
-  return async asker => {
-    for (const base of asker.world.bases) await ask(asker, base, { knowledgeBaseId: base.knowledgeBaseId })
+): ExecuteProbe {
+  return async context => {
+    for (const base of context.fixture.bases)
+      await execute(context, base, { knowledgeBaseId: base.knowledgeBaseId })
   }
 }
 
 /** Calls an MCP method. */
 export async function callMcp(
-  { run, principalId }: Asker,
+  { run, principalId }: ProbeContext,
   method: string,
   params: object = {},
 ): Promise<string> {
   const body = { jsonrpc: '2.0', id: 1, method, params }
-  return (await run.ask('mcp.send', principalId, { body, headers: acceptsEvents })).text
+  return (await run.request('mcp.send', principalId, { body, headers: acceptsEvents })).text
 }
 
 /** @throws Error  the tool does not accept the arguments, so that the call proves nothing */
-export async function callTool(asker: Asker, name: string, args: object = {}): Promise<string> {
-  const text = await callMcp(asker, 'tools/call', { name, arguments: args })
-  if (text.includes('Invalid arguments for tool')) throw new Error(`the drill called a tool wrongly: ${text}`)
+export async function callTool(context: ProbeContext, name: string, args: object = {}): Promise<string> {
+  const text = await callMcp(context, 'tools/call', { name, arguments: args })
+  if (text.includes('Invalid arguments for tool'))
+    throw new Error(`the drill called a tool with invalid arguments: ${text}`)
   return text
 }
 

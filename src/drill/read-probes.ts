@@ -1,13 +1,13 @@
 import { sharedWord } from './canaries.ts'
 import {
-  type Asker,
   callMcp,
   callTool,
-  eachBase,
-  eachConversation,
-  eachDocument,
+  forEachBase,
   isHiddenFrom,
   neither,
+  type ProbeContext,
+  probeEachConversation,
+  probeEachDocument,
   question,
   type RouteProbe,
   readAllPages,
@@ -29,69 +29,69 @@ const searches: readonly object[] = [
   { text: sharedWord, topK, filter: { drill: 'yes' } },
 ]
 
-async function askMcp(asker: Asker): Promise<void> {
-  const { run, world, principalId } = asker
-  const { agentId } = world
-  const tool = (name: string, args?: object) => callTool(asker, name, args)
-  for (const { knowledgeBaseId } of world.bases) {
-    const inBase = world.documents.filter(({ base }) => base.knowledgeBaseId === knowledgeBaseId)
+async function probeMcp(context: ProbeContext): Promise<void> {
+  const { run, fixture, principalId } = context
+  const { agentId } = fixture
+  const tool = (name: string, args?: object) => callTool(context, name, args)
+  for (const { knowledgeBaseId } of fixture.bases) {
+    const inBase = fixture.documents.filter(({ base }) => base.knowledgeBaseId === knowledgeBaseId)
     const listed = await tool('list_documents', { knowledgeBaseId, limit: mcpItemsMax })
     run.expectShown('mcp.send', principalId, listed, inBase.length <= mcpItemsMax ? inBase : [])
     await tool('search_kb', { knowledgeBaseId, text: sharedWord, topK: mcpItemsMax })
     for (const { documentId } of inBase) await tool('get_document', { knowledgeBaseId, documentId })
   }
-  for (const { base, documentId } of world.documents) {
-    const uri = `workbase://${world.workspaceId}/kb/${base.knowledgeBaseId}/documents/${documentId}`
-    await callMcp(asker, 'resources/read', { uri })
+  for (const { base, documentId } of fixture.documents) {
+    const uri = `workbase://${fixture.workspaceId}/kb/${base.knowledgeBaseId}/documents/${documentId}`
+    await callMcp(context, 'resources/read', { uri })
   }
-  await callMcp(asker, 'resources/list')
+  await callMcp(context, 'resources/list')
   await tool('list_knowledge_bases')
   await tool('list_agents')
   await tool('list_chats', { agentId })
-  for (const { conversationId } of world.conversations)
+  for (const { conversationId } of fixture.conversations)
     await tool('list_chat_messages', { chatId: conversationId })
   const answer = await tool('run_agent', { agentId, content: question })
   if (!answer.includes('completed'))
     run.reportRefusal('mcp.send', principalId, `run_agent: ${answer.slice(0, 200)}`)
-  for (const { conversationId } of world.conversations.filter(isHiddenFrom(principalId)))
+  for (const { conversationId } of fixture.conversations.filter(isHiddenFrom(principalId)))
     await tool('chat_send', { agentId, chatId: conversationId, content: question })
 }
 
 /** Reads the documents that a principal may see, so that the history of the workspace contains requests of all principals. */
-export async function readOwnDocuments(asker: Asker): Promise<void> {
-  const { run, world, principalId } = asker
-  for (const { base, documentId, viewers } of world.documents) {
+export async function readOwnDocuments(context: ProbeContext): Promise<void> {
+  const { run, fixture, principalId } = context
+  for (const { base, documentId, viewers } of fixture.documents) {
     if (!viewers.has(principalId)) continue
     const params = { knowledgeBaseId: base.knowledgeBaseId, documentId }
-    await run.ask('documents.show', principalId, { params })
-    await callTool(asker, 'get_document', params)
+    await run.request('documents.show', principalId, { params })
+    await callTool(context, 'get_document', params)
   }
 }
 
 /**
- * Reads of what others have done. They are asked before any request for something hidden, because the reason of a refused
+ * Probes that read records of earlier requests. They run before any request for hidden content, because the reason of a refused
  * request contains the ID that its caller has sent.
  */
 export const historyProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
-  ['audit.list', neither(async asker => void (await readAllPages(asker, 'audit.list')))],
-  ['audit.decisions', neither(async asker => void (await readAllPages(asker, 'audit.decisions')))],
+  ['audit.list', neither(async context => void (await readAllPages(context, 'audit.list')))],
+  ['audit.decisions', neither(async context => void (await readAllPages(context, 'audit.decisions')))],
   [
     'connect.traffic',
     neither(async ({ run, principalId }) => {
-      await run.ask('connect.traffic', principalId, { query: { limit: 200 } })
+      await run.request('connect.traffic', principalId, { query: { limit: 200 } })
     }),
   ],
 ])
 
-/** Reads of content, in the order in which they are asked. */
+/** Probes that read content, in the order in which they run. */
 export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
   [
     'documents.list',
     shows(
-      eachBase(async (asker, base, params) => {
-        const { run, world, principalId } = asker
-        const all = world.documents.filter(one => one.base === base)
-        const { text, items } = await readAllPages(asker, 'documents.list', params)
+      forEachBase(async (context, base, params) => {
+        const { run, fixture, principalId } = context
+        const all = fixture.documents.filter(document => document.base === base)
+        const { text, items } = await readAllPages(context, 'documents.list', params)
         run.expectShown('documents.list', principalId, text, all)
         const visible = all.filter(({ viewers }) => viewers.has(principalId)).length
         if (items > visible)
@@ -99,74 +99,80 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
       }),
     ),
   ],
-  eachDocument('documents.show', ({ base, documentId }) => ({
+  probeEachDocument('documents.show', ({ base, documentId }) => ({
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
   })),
-  eachDocument('documents.chunks', ({ base, documentId }) => ({
+  probeEachDocument('documents.chunks', ({ base, documentId }) => ({
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
   })),
   [
     'kb.search',
     shows(
-      eachBase(async ({ run, world, principalId }, base, params) => {
-        const all = [...world.documents, ...world.records].filter(one => one.base === base)
+      forEachBase(async ({ run, fixture, principalId }, base, params) => {
+        const all = [...fixture.documents, ...fixture.records].filter(canary => canary.base === base)
         for (const body of searches) {
-          const { text } = await run.ask('kb.search', principalId, { params, body })
+          const { text } = await run.request('kb.search', principalId, { params, body })
           run.expectShown('kb.search', principalId, text, all)
         }
-        for (const other of world.principalIds) {
+        for (const other of fixture.principalIds) {
           const body = { text: sharedWord, topK, filter: { visible_to: other } }
-          await run.ask('kb.search', principalId, { params, body })
+          await run.request('kb.search', principalId, { params, body })
         }
       }),
     ),
   ],
   [
     'kb.searchMany',
-    shows(async ({ run, world, principalId }) => {
-      const knowledgeBaseIds = world.bases.map(({ knowledgeBaseId }) => knowledgeBaseId)
+    shows(async ({ run, fixture, principalId }) => {
+      const knowledgeBaseIds = fixture.bases.map(({ knowledgeBaseId }) => knowledgeBaseId)
       const body = { text: sharedWord, topK, knowledgeBaseIds }
-      const { text } = await run.ask('kb.searchMany', principalId, { body })
-      run.expectShown('kb.searchMany', principalId, text, [...world.documents, ...world.records])
+      const { text } = await run.request('kb.searchMany', principalId, { body })
+      run.expectShown('kb.searchMany', principalId, text, [...fixture.documents, ...fixture.records])
     }),
   ],
   [
     'filters.create',
     shows(
-      eachBase(async ({ run, world, principalId }, base, params) => {
-        const created = await run.ask('filters.create', principalId, {
+      forEachBase(async ({ run, fixture, principalId }, base, params) => {
+        const created = await run.request('filters.create', principalId, {
           params,
           body: { name: `drill ${principalId}`, filter: { drill: 'yes' } },
         })
         const knowledgeFilterId = created.body.knowledgeFilterId
         const body = { text: sharedWord, topK, knowledgeFilterId }
-        const { text } = await run.ask('filters.create', principalId, { params, body, through: 'kb.search' })
-        const all = [...world.documents, ...world.records].filter(one => one.base === base)
+        const { text } = await run.request('filters.create', principalId, {
+          params,
+          body,
+          through: 'kb.search',
+        })
+        const all = [...fixture.documents, ...fixture.records].filter(canary => canary.base === base)
         run.expectShown('filters.create', principalId, text, all)
       }),
     ),
   ],
   [
     'filters.list',
-    neither(eachBase(async (asker, _, params) => void (await readAllPages(asker, 'filters.list', params)))),
+    neither(
+      forEachBase(async (context, _, params) => void (await readAllPages(context, 'filters.list', params))),
+    ),
   ],
   [
     'filters.show',
     neither(
-      eachBase(async ({ run, principalId }, _, params) => {
-        const { body } = await run.ask('filters.list', principalId, { params })
+      forEachBase(async ({ run, principalId }, _, params) => {
+        const { body } = await run.request('filters.list', principalId, { params })
         for (const { knowledgeFilterId } of body.items as { knowledgeFilterId: string }[])
-          await run.ask('filters.show', principalId, { params: { ...params, knowledgeFilterId } })
+          await run.request('filters.show', principalId, { params: { ...params, knowledgeFilterId } })
       }),
     ),
   ],
   [
     'kb.list',
-    neither(async ({ run, world, seesAll, principalId }) => {
-      const isPlanted = (id: string) => world.bases.some(({ knowledgeBaseId }) => knowledgeBaseId === id)
-      const { body } = await run.ask('kb.list', principalId, { query: { limit: 200 } })
+    neither(async ({ run, fixture, seesAll, principalId }) => {
+      const isPlanted = (id: string) => fixture.bases.some(({ knowledgeBaseId }) => knowledgeBaseId === id)
+      const { body } = await run.request('kb.list', principalId, { query: { limit: 200 } })
       for (const { knowledgeBaseId, size } of body.items as { knowledgeBaseId: string; size?: object }[])
         if (size && isPlanted(knowledgeBaseId) && !seesAll(knowledgeBaseId))
           run.reportLeak('kb.list', principalId, 'the size of hidden documents')
@@ -175,8 +181,8 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   [
     'kb.show',
     neither(
-      eachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
-        const { body } = await run.ask('kb.show', principalId, { params })
+      forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
+        const { body } = await run.request('kb.show', principalId, { params })
         if (body.embedder && !seesAll(knowledgeBaseId))
           run.reportLeak('kb.show', principalId, 'the number of hidden chunks')
       }),
@@ -185,50 +191,52 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   ...['kb.stats', 'kb.compact'].map((name): [string, RouteProbe] => [
     name,
     refuses(
-      eachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
+      forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
         if (!seesAll(knowledgeBaseId))
-          run.expectRefused(name, principalId, await run.ask(name, principalId, { params }))
+          run.expectRefused(name, principalId, await run.request(name, principalId, { params }))
       }),
     ),
   ]),
   [
     'kb.adoptable',
-    neither(async ({ run, principalId }) => void (await run.ask('kb.adoptable', principalId))),
+    neither(async ({ run, principalId }) => void (await run.request('kb.adoptable', principalId))),
   ],
   [
     'jobs.list',
-    shows(async asker => {
-      const { text } = await readAllPages(asker, 'jobs.list')
-      asker.run.expectShown('jobs.list', asker.principalId, text, asker.world.documents)
+    shows(async context => {
+      const { text } = await readAllPages(context, 'jobs.list')
+      context.run.expectShown('jobs.list', context.principalId, text, context.fixture.documents)
     }),
   ],
-  eachDocument('jobs.show', ({ jobId }) => ({ jobId })),
-  eachDocument('jobs.events', ({ jobId }) => ({ jobId })),
-  ['mcp.send', shows(askMcp)],
+  probeEachDocument('jobs.show', ({ jobId }) => ({ jobId })),
+  probeEachDocument('jobs.events', ({ jobId }) => ({ jobId })),
+  ['mcp.send', shows(probeMcp)],
   [
     'openai.complete',
-    shows(async ({ run, world, principalId }) => {
+    shows(async ({ run, fixture, principalId }) => {
       for (const stream of [false, true]) {
         const messages = [{ role: 'user', content: question }]
-        await run.ask('openai.complete', principalId, { body: { model: world.agentId, messages, stream } })
+        await run.request('openai.complete', principalId, {
+          body: { model: fixture.agentId, messages, stream },
+        })
       }
     }),
   ],
-  ['conversations.listAll', shows(async asker => askConversationList(asker, 'conversations.listAll'))],
-  ['conversations.list', shows(async asker => askConversationList(asker, 'conversations.list'))],
-  eachConversation('conversations.show'),
-  eachConversation('messages.list'),
-  eachConversation('messages.show'),
-  eachConversation('messages.versions'),
-  eachConversation('messages.image', () => ({ params: { imageIndex: '0' } }), 'neither'),
-  eachConversation('attachments.list'),
-  eachConversation('attachments.show', ({ attachmentId }) => ({ params: { attachmentId } })),
+  ['conversations.listAll', shows(async context => probeConversationList(context, 'conversations.listAll'))],
+  ['conversations.list', shows(async context => probeConversationList(context, 'conversations.list'))],
+  probeEachConversation('conversations.show'),
+  probeEachConversation('messages.list'),
+  probeEachConversation('messages.show'),
+  probeEachConversation('messages.versions'),
+  probeEachConversation('messages.image', () => ({ params: { imageIndex: '0' } }), 'neither'),
+  probeEachConversation('attachments.list'),
+  probeEachConversation('attachments.show', ({ attachmentId }) => ({ params: { attachmentId } })),
 ])
 
-async function askConversationList(asker: Asker, name: string): Promise<void> {
-  const { run, world, principalId } = asker
-  const params = { agentId: world.agentId }
-  const { text } = await readAllPages(asker, name, params)
-  run.expectShown(name, principalId, text, world.conversations)
-  for (const q of [sharedWord, 'canary']) await run.ask(name, principalId, { params, query: { q } })
+async function probeConversationList(context: ProbeContext, name: string): Promise<void> {
+  const { run, fixture, principalId } = context
+  const params = { agentId: fixture.agentId }
+  const { text } = await readAllPages(context, name, params)
+  run.expectShown(name, principalId, text, fixture.conversations)
+  for (const q of [sharedWord, 'canary']) await run.request(name, principalId, { params, query: { q } })
 }

@@ -16,7 +16,7 @@ import { openRestrictedWorkspace } from './restricted-workspace.ts'
 const timeout = 120_000
 const teamPolicy = "team = $principal.team OR owner_id = $principal.id OR '*' = ANY(visible_to)"
 
-/** Routes with which each principal starts its conversation. */
+/** Routes that each principal uses to start its conversation. */
 const plantingRoutes: ReadonlyMap<string, RouteProbe['proof']> = new Map([
   ['conversations.create', 'neither'],
   ['chat.stream', 'shows'],
@@ -47,10 +47,10 @@ async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
   })
 }
 
-test('each route below a workspace is asked in a drill, or declared to have no content', () => {
+test('each route below a workspace is tested in a drill, or declared to have no content', () => {
   const declared = [...workspaceRoutes.keys()].sort()
-  const asked = [plantingRoutes, historyProbes, readProbes, changeProbes].flatMap(each => [...each.keys()])
-  expect([...asked, ...routesWithoutContent.keys()].sort()).toEqual(declared)
+  const tested = [plantingRoutes, historyProbes, readProbes, changeProbes].flatMap(each => [...each.keys()])
+  expect([...tested, ...routesWithoutContent.keys()].sort()).toEqual(declared)
 })
 
 test('a drill finds no leaks, and each route shows canaries or refuses requests as declared', {
@@ -59,7 +59,7 @@ test('a drill finds no leaks, and each route shows canaries or refuses requests 
   const report = await drill()
   expect(report.findings).toEqual([])
   expect(report).toMatchObject({ leaks: 0, wrongRefusals: 0, principalsTotal: 3 })
-  expect(report.principals).toEqual(['ada', 'bob', 'root', 'drill-stranger'])
+  expect(report.principals).toEqual(['ada', 'bob', 'root', 'drill-unknown-principal'])
   expect(report.policies.map(({ dsl }) => dsl)).toEqual([null, teamPolicy])
   const proofs = new Map([
     ...plantingRoutes,

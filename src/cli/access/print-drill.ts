@@ -50,13 +50,13 @@ export function printDrill(output: Output, report: DrillReport): void {
   output.result('')
   print(
     style.dim(
-      `W is the workspace, KB the knowledge base, C the conversation. shown: canaries that principals got and may see; refused: requests that were refused, as they must be; missing: what principals did not get, but may see. ${formatCounted(report.omitted.length, 'route')} without content were not asked; --json lists them with the reasons.`,
+      `W is the workspace, KB the knowledge base, C the conversation. shown: canaries that principals received and may see; refused: requests about hidden content that were refused, as they should be; missing: canaries that principals may see, but did not receive. ${formatCounted(report.omitted.length, 'route')} without content were not tested; --json lists them with the reasons.`,
     ),
   )
   output.result('')
   print(
     report.findings.length === 0
-      ? `${style.good('✓')} no leaks: no principal got or changed anything that it may not see`
+      ? `${style.good('✓')} no leaks: no principal received or changed anything that it may not see`
       : `${style.bad('✗')} ${formatCounted(report.leaks, 'leak')}, ${formatCount(report.wrongRefusals)} missing`,
   )
 }
@@ -78,6 +78,6 @@ function headLines({
   return [
     `Drill of row-level access in workspace ${plainLine(workspaceName)} (${workspaceId})`,
     `${startedAt} to ${finishedAt}, Workbase ${version}`,
-    `${formatCount(recorded)}${ofAll} principals and a stranger, ${formatCounted(policies.length, 'policy', 'policies')}, ${formatCounted(canaries, 'canary', 'canaries')}, ${formatCounted(requests, 'request')}`,
+    `${formatCount(recorded)}${ofAll} principals and 1 unknown principal, ${formatCounted(policies.length, 'policy', 'policies')}, ${formatCounted(canaries, 'canary', 'canaries')}, ${formatCounted(requests, 'request')}`,
   ]
 }
