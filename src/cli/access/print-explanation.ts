@@ -59,8 +59,8 @@ function sentences(
     rule === 'off'
       ? 'Row-level access is off, so everyone sees everything.'
       : visible
-        ? `${policies[rule]} allows access, because of:`
-        : `${policies[rule]} does not allow access. At least one of these conditions must change:`
+        ? `${policies[rule]} makes it visible, because of:`
+        : `${policies[rule]} hides it. At least one of these conditions must change:`
   return [`${who} ${verb} ${what}${time}`, reason]
 }
 
