@@ -80,7 +80,7 @@ const filters: Record<string, [Filter, Filter]> = {
     { kind: 'in', key: 'tags', values: ['tag1', 'tag2'] },
     { kind: 'in', key: 'tags', values: ['tag3', 'tag4'] },
   ],
-  'different dates, 50 %': [
+  'distinct dates, 50 %': [
     {
       kind: 'range',
       key: 'created',
