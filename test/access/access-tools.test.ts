@@ -163,7 +163,7 @@ describe('explain', () => {
       ...more,
     })
 
-  test('names the condition that lets a document in, its position, and the compared values', async () => {
+  test('names the condition that makes a document visible, its position, and the compared values', async () => {
     const dsl = "team = $principal.team OR '*' = ANY(visible_to)"
     await setPolicy(dsl)
     expect(await explain('ada', 0)).toEqual({
