@@ -49,7 +49,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Returns the latest tool calls that MCP clients made in a workspace, newest first. With row-level access, a caller without the scope `manage:access` gets only its own calls.',
   'apiKeys.list': 'Returns the keys of a workspace, including revoked ones. Tokens are never returned.',
   'apiKeys.create':
-    'Creates an API key. Only this response contains the token. You cannot grant scopes that you do not have.',
+    'Creates an API key. Only this response contains the token. You cannot grant scopes that you do not have, unless you have the scope `manage`.',
   'apiKeys.show': 'Returns a key without its token.',
   'apiKeys.rotate':
     'Creates a new key with the same scopes. The old token keeps working until the grace period ends.',
