@@ -11,10 +11,21 @@ const turnFields: Readonly<Record<string, string>> = {
   delta: 'Next part of the answer.',
 }
 
-function turnFieldDescriptions(operationId: string): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(turnFields).map(([name, text]) => [`${operationId}.${name}`, text]),
-  )
+/** Descriptions of the fields of a knowledge base, which two schemas contain. */
+const knowledgeBaseFields: Readonly<Record<string, string>> = {
+  name: 'Name of the knowledge base and of its collection. It cannot be changed.',
+  knowledgeBaseId: 'Identifier of the knowledge base. You can choose it when you create one.',
+  language:
+    'Language of the documents for lexical search: a BCP-47 tag such as `de`. With null, each word is analyzed by its script, and words in Latin letters as English.',
+  status: 'Intended use of the knowledge base. For information only.',
+}
+
+/** Returns descriptions for the fields of an operation or a schema. */
+function describeFieldsOf(
+  owner: string,
+  descriptions: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(descriptions).map(([name, text]) => [`${owner}.${name}`, text]))
 }
 
 /**
@@ -22,14 +33,15 @@ function turnFieldDescriptions(operationId: string): Record<string, string> {
  * `Schema.field`, `topic.operation.field`, and `parent.field` for a field of the object in `parent`.
  */
 export const fieldDescriptions: Readonly<Record<string, string>> = {
-  ...turnFieldDescriptions('chat.stream'),
-  ...turnFieldDescriptions('chat.attach'),
+  ...describeFieldsOf('chat.stream', turnFields),
+  ...describeFieldsOf('chat.attach', turnFields),
+  ...describeFieldsOf('KnowledgeBase', knowledgeBaseFields),
+  ...describeFieldsOf('ListedKnowledgeBase', knowledgeBaseFields),
   // Names, identity and time
   name: 'Display name.',
   'operational.root.name': 'Name of the runtime.',
   'Adoptable.name': 'Name of the collection.',
   'Chunker.name': 'Display name.',
-  'KnowledgeBase.name': 'Name of the knowledge base and of its collection. It cannot be changed.',
   'LlmModel.name': 'Display name.',
   'McpServerTool.name': 'Name of the tool on its server.',
   'Workspace.name': 'Name, unique in the runtime.',
@@ -66,9 +78,6 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Workspace.workspaceId': 'Identifier of the workspace. You can choose it when you create one.',
   'secretReleases.create.workspaceId': 'Workspace that may use the secret. Null allows all workspaces.',
   knowledgeBaseId: 'Identifier of the knowledge base.',
-  'KnowledgeBase.language':
-    'Language of the documents for lexical search: a BCP-47 tag such as `de`. With null, each word is analyzed by its script, and words in Latin letters as English.',
-  'KnowledgeBase.knowledgeBaseId': 'Identifier of the knowledge base. You can choose it when you create one.',
   'ConnectSnippets.knowledgeBaseId':
     'Knowledge base that the code searches. Null if it searches all of them.',
   'details.knowledgeBaseId': 'Knowledge base that the action concerns.',
@@ -139,7 +148,6 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Document.status': 'Progress of the ingest. A document can be searched when it is `ready`.',
   'Job.status': 'State of the job. `succeeded` and `failed` are final.',
   'JobDone.status': 'Final state of the job.',
-  'KnowledgeBase.status': 'Intended use of the knowledge base. For information only.',
   'Probe.status': '`ok`, `degraded` (responds with errors) or `down` (does not respond).',
   'operational.health.status': 'Always `ok`.',
   'operational.ready.status': 'Always `ready`.',
@@ -269,7 +277,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   mcpEnabled: 'True if the workspace is available as an MCP server.',
   apiKeyEnvVar: 'Environment variable that the code reads the API key from.',
   targets: 'Code by framework or program.',
-  language: 'Language of the text, such as `en`. Null if not specified.',
+  language: 'Language of the text, such as `en`. Stored, but not used yet.',
   'Snippet.language': 'Language of the code.',
   transport: 'How the code connects: through MCP, through the HTTP API, or after a manual setup.',
   install: 'Command that installs what the code needs. Null if not available.',
