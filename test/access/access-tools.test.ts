@@ -5,7 +5,7 @@ import { parsePolicy } from '../../src/access/policy/parse.ts'
 import type { JsonObject, Send } from './principal-requests.ts'
 import { drawPolicy } from './random-policies.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
-import { columnsOf, createDraw } from './row-model.ts'
+import { columnsOf, createDraw } from './row-model-state.ts'
 
 const attributes: Record<string, Record<string, string>> = {
   ada: { team: 'red' },
