@@ -5,7 +5,7 @@ import { join } from 'node:path'
 export const cranfield = join(import.meta.dirname, '../fixtures/cranfield')
 
 /** Folders of the project's own collections, in the same form. */
-export const questionFolders = ['guide', 'handbook'].map(name =>
+export const questionFolders = ['guide', 'handbook', 'product'].map(name =>
   join(import.meta.dirname, '../fixtures/questions', name),
 )
 
