@@ -73,7 +73,7 @@ export function policyHandlers(
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
-    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
+    viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
     documents: async input => ({ status: 200, body: await tools.documents(input) }),
     counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),

@@ -1,4 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { WorkPacer } from '../base/work-pacer.ts'
 import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
@@ -7,10 +7,6 @@ import { isVisible } from './visible-message.ts'
 const batch = { limit: 100, charsMax: 200_000 }
 /** Maximum total length of the messages that one search reads, as JSON. Exceeding it ends the search. */
 const searchCharsMax = 8_000_000
-/**
- * Time in milliseconds after which a search yields to the event loop, because store reads can complete synchronously.
- */
-const sliceMs = 5
 /** Matches combining marks after 30 in a row, the limit of the Stream-Safe Text Format. @see UAX #15 section 13 */
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
@@ -18,14 +14,15 @@ const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 export class ConversationSearch {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
-  #sliceStartedAt = performance.now()
+  readonly #pacer: WorkPacer
 
   /** @param signal  ends the search */
   constructor(
     private readonly rows: Pick<RowStore, 'list'>,
     search: string,
-    private readonly signal: AbortSignal,
+    signal: AbortSignal,
   ) {
+    this.#pacer = new WorkPacer(signal)
     this.#words = foldText(search).split(/\s+/).filter(Boolean)
   }
 
@@ -41,7 +38,7 @@ export class ConversationSearch {
 
   /** Returns true if a conversation contains all words. Reads its messages if the title does not contain all words. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
-    await this.#yieldIfDue()
+    await this.#pacer.yieldIfDue()
     let missingWords = wordsMissingIn(title, this.#words)
     let after: ColumnValue[] | undefined
     while (missingWords.length > 0) {
@@ -50,20 +47,13 @@ export class ConversationSearch {
       for (const { row, text } of messages) {
         this.#charsLeft -= text.length
         if (row.role !== 'system' && isVisible(row)) missingWords = wordsMissingIn(row.content, missingWords)
-        await this.#yieldIfDue()
+        await this.#pacer.yieldIfDue()
       }
       const last = messages.at(-1)
       if (!last) return false
       after = [last.row.messageTs, last.row.messageId]
     }
     return true
-  }
-
-  async #yieldIfDue(): Promise<void> {
-    this.signal.throwIfAborted()
-    if (performance.now() - this.#sliceStartedAt < sliceMs) return
-    await yieldToEventLoop()
-    this.#sliceStartedAt = performance.now()
   }
 }
 
