@@ -74,7 +74,7 @@ export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTo
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
     viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
-    documents: async input => ({ status: 200, body: await tools.documents(input) }),
+    documents: async (input, { signal }) => ({ status: 200, body: await tools.documents(input, signal) }),
     counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }

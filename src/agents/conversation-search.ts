@@ -1,5 +1,6 @@
 import { WorkPacer } from '../base/work-pacer.ts'
-import type { ColumnValue, RowStore } from '../storage/rows.ts'
+import type { RowSearch } from '../storage/cursor.ts'
+import type { ColumnValue, RowStore, Stored } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
 
@@ -11,7 +12,7 @@ const searchCharsMax = 8_000_000
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
 /** A search for conversations whose title, questions and answers together contain all words. */
-export class ConversationSearch {
+export class ConversationSearch implements RowSearch<ConversationRow, ConversationRow> {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
   readonly #pacer: WorkPacer
@@ -34,6 +35,11 @@ export class ConversationSearch {
   /** True if the search has reached its limit of characters. */
   get isExhausted(): boolean {
     return this.#charsLeft <= 0
+  }
+
+  /** Returns a conversation that contains all words; undefined for others. */
+  async select({ row }: Stored<ConversationRow>): Promise<ConversationRow | undefined> {
+    return (await this.finds(row)) ? row : undefined
   }
 
   /** Returns true if a conversation contains all words. Reads its messages if the title does not contain all words. */

@@ -174,7 +174,8 @@ export const accessTools = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/policy/documents',
     summary: 'List the documents that a principal sees',
-    description: 'Lists the documents of a knowledge base that a principal sees, oldest first.',
+    description:
+      'Lists the documents of a knowledge base that a principal sees, oldest first. A page can be empty, even if more pages follow.',
     access: needs('manage:access'),
     query: pageQuery,
     body: { ...json, schema: z.strictObject({ principalId, knowledgeBaseId: z.uuid(), at }) },
@@ -186,7 +187,7 @@ export const accessTools = {
     path: '/api/v1/workspaces/:workspaceId/policy/counts',
     summary: 'Count the documents that a principal sees',
     description:
-      'Returns for each knowledge base how many of its documents a principal sees. Takes time proportional to the number of documents.',
+      'Returns for each knowledge base how many of its documents a principal sees. Takes time proportional to the number of documents, so a page can end early.',
     access: needs('manage:access'),
     query: pageQuery,
     body: { ...json, schema: z.strictObject({ principalId, at }) },

@@ -1,14 +1,33 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
+import type { RowStore } from '../../src/storage/rows.ts'
 import type { JsonObject } from './principal-requests.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
 
 let place: RestrictedWorkspace
+/** Total lengths of the rows that each read of the store returned. */
+let charsRead: number[]
 
 beforeEach(async () => {
-  place = await openRestrictedWorkspace()
+  charsRead = []
+  place = await openRestrictedWorkspace({ rows: withChars })
 })
+
+/** Returns the store, and measures what is read from it. */
+function withChars(store: RowStore): RowStore {
+  return {
+    get: (...args) => store.get(...args),
+    count: (...args) => store.count(...args),
+    atomic: writes => store.atomic(writes),
+    feed: store.feed,
+    async list(table, query) {
+      const rows = await store.list(table, query)
+      charsRead.push(rows.reduce((sum, { text }) => sum + text.length, 0))
+      return rows
+    },
+  }
+}
 
 async function createDocument(fields: JsonObject): Promise<string> {
   const { status, text, body } = await place.operator(`POST ${place.base}/documents`, fields)
@@ -53,9 +72,9 @@ async function countTurns(work: Promise<unknown>): Promise<number> {
   return turns
 }
 
-describe('a comparison of policies', () => {
-  const comparison = { policyDsl: "m = '1'" }
+const comparison = { policyDsl: "m = '1'" }
 
+describe('a comparison of policies', () => {
   test('security: lets other requests run between the principals of one document', async () => {
     await createDocument({ visibleTo: readers(150) })
     slowTimer()
@@ -117,10 +136,34 @@ describe('a comparison of policies', () => {
   })
 })
 
+test('security: many comparisons at once let other requests run between any two of them', async () => {
+  await createDocument({ visibleTo: readers(150) })
+  slowTimer()
+  const one = await countTurns(tool('diff', comparison, '?limit=200'))
+  const ten = await countTurns(
+    Promise.all(Array.from({ length: 10 }, () => tool('diff', comparison, '?limit=200'))),
+  )
+  expect(ten).toBeGreaterThan(5 * one)
+})
+
 test('security: a list of viewers lets other requests run between principals', async () => {
   const documentId = await createDocument({ visibleTo: readers(300) })
   slowTimer()
   expect(await countTurns(tool('viewers', { documentId }, '?limit=200'))).toBeGreaterThan(30)
+})
+
+test('security: a list of documents reads a limited size at a time, and a page ends early', async () => {
+  const count = 18
+  for (let n = 0; n < count; n++)
+    await createDocument({ metadata: { m: 'x'.repeat(1_000_000) }, visibleTo: ['ada'] })
+  for (const principalId of ['ada', 'bob']) {
+    const first = await tool('documents', { principalId }, '?limit=200')
+    const rest = await tool('documents', { principalId }, `?limit=200&cursor=${first.nextCursor}`)
+    expect(first.nextCursor).not.toBeNull()
+    expect(rest.nextCursor).toBeNull()
+    expect(first.items.length + rest.items.length).toBe(principalId === 'ada' ? count : 0)
+  }
+  expect(Math.max(...charsRead)).toBeLessThan(2_500_000)
 })
 
 test('a name that is too long for a principal is none', async () => {

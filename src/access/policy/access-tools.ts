@@ -14,7 +14,7 @@ import { limits } from '../../contract/limits.ts'
 import type { PageQuery } from '../../contract/page.ts'
 import type { HandlerInput, HandlerReply } from '../../contract/route.ts'
 import type { Payload } from '../../storage/content.ts'
-import type { Cursors, Pager, RowPage } from '../../storage/cursor.ts'
+import type { Cursors, Pager } from '../../storage/cursor.ts'
 import { createMatcher } from '../../storage/filter.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
@@ -71,6 +71,10 @@ const namedPrincipalChars = 255
 const comparedPolicyChars = 200_000
 /** Maximum total length of the documents that a page of a comparison lists, as JSON. */
 const listedCharsMax = 4_000_000
+/** Total length of the documents, in characters of JSON, after which a page of a list of documents ends early. */
+const searchedCharsMax = 16_000_000
+/** Number of documents after which a page of counts ends early, with a whole knowledge base. */
+const countedDocuments = 10_000
 
 /** Answers who can see what. All answers are about all documents, whatever the caller can see. */
 export class AccessTools {
@@ -137,11 +141,10 @@ export class AccessTools {
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found, validation_error, invalid_cursor */
-  async documents({
-    params: { workspaceId },
-    query,
-    body: { principalId, knowledgeBaseId, at },
-  }: Input<'documents'>): Promise<Answer<'documents'>> {
+  async documents(
+    { params: { workspaceId }, query, body: { principalId, knowledgeBaseId, at } }: Input<'documents'>,
+    signal: AbortSignal,
+  ): Promise<Answer<'documents'>> {
     const state = await this.deps.history.stateAt(workspaceId, at)
     const base = await this.#baseAt(state, workspaceId, knowledgeBaseId)
     const acting = toActingPrincipal(principalId, await state.principal(principalId))
@@ -151,11 +154,19 @@ export class AccessTools {
       prefix: [workspaceId, knowledgeBaseId],
       filter: `${principalId}@${at}`,
     }
-    const page = await this.deps.pager.searchPage(tables.documents, list, query, {
-      finds: async row => isVisible(policyPayload(await state.document(row))),
-      isExhausted: false,
+    const pacer = new WorkPacer(signal)
+    let charsLeft = searchedCharsMax
+    return this.deps.pager.searchPage(tables.documents, list, query, {
+      async select({ row, text }) {
+        charsLeft -= text.length
+        if (pacer.isDue) await pacer.yield()
+        const document = await state.document(row)
+        return isVisible(policyPayload(document)) ? toToolDocument(document) : undefined
+      },
+      get isExhausted() {
+        return charsLeft <= 0
+      },
     })
-    return { ...page, items: page.items.map(toToolDocument) }
   }
 
   /** @throws workspace_not_found, validation_error, invalid_cursor */
@@ -165,14 +176,21 @@ export class AccessTools {
   ): Promise<Answer<'counts'>> {
     const state = await this.deps.history.stateAt(workspaceId, at)
     const acting = toActingPrincipal(principalId, await state.principal(principalId))
-    const page = await this.#listBases(workspaceId, query)
     const pacer = new WorkPacer(signal)
-    const items: VisibleCount[] = []
-    for (const current of page.items) {
-      const base = await state.knowledgeBase(current)
-      if (base) items.push(await this.#countVisible(state, base, acting, pacer))
-    }
-    return { ...page, items }
+    const list = { index: 'byWorkspace', prefix: [workspaceId] }
+    let counted = 0
+    return this.deps.pager.searchPage(tables.knowledgeBases, list, query, {
+      select: async ({ row }) => {
+        const base = await state.knowledgeBase(row)
+        if (!base) return undefined
+        const count = await this.#countVisible(state, base, acting, pacer)
+        counted += count.total
+        return count
+      },
+      get isExhausted() {
+        return counted >= countedDocuments
+      },
+    })
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found, validation_error, invalid_cursor */
@@ -245,10 +263,6 @@ export class AccessTools {
         yield row
         if (pacer.isDue) await pacer.yield()
       }
-  }
-
-  #listBases(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
-    return this.deps.pager.page(tables.knowledgeBases, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   async #baseAt(state: AccessState, workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
@@ -418,7 +432,9 @@ function toToolDocument({
 }
 
 function cutName(name: string): string {
-  return name.length > limits.shownNameChars ? `${name.slice(0, limits.shownNameChars)}…` : name
+  if (name.length <= limits.shownNameChars) return name
+  // A copy, because a part of a string keeps the whole string in memory.
+  return Buffer.from(`${name.slice(0, limits.shownNameChars)}…`).toString()
 }
 
 function toApiReason({ isNegated, values, ...reason }: PolicyExplanation['reasons'][number]) {
