@@ -73,8 +73,8 @@ export function policyHandlers(
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
-    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
-    documents: async input => ({ status: 200, body: await tools.documents(input) }),
+    viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
+    documents: async (input, { signal }) => ({ status: 200, body: await tools.documents(input, signal) }),
     counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }

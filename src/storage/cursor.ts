@@ -14,10 +14,12 @@ const blockBytes = 32
  * memory.
  */
 const pageCharsMax = 16_000_000
-/** Maximum number of rows of a slice. */
-const sliceRows = 1_000
+/** Maximum number of rows of a slice, and the total length that ends it. Parsing a slice takes about 10 ms. */
+const sliceSize = { limit: 1_000, charsMax: 1_000_000 }
 /** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
+/** Total length of the rows, in characters of JSON, that ends a batch of a search. */
+const searchBatchChars = 1_000_000
 
 /** Creates the cursor encoder of a store. The store contains the key that signs cursors. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
@@ -108,6 +110,14 @@ export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'throu
   readonly filter?: string
 }
 
+/** Selects the items of a page from the rows of a list. */
+export interface RowSearch<Row, Item> {
+  /** Returns the item for a row; undefined if the row is not part of the page. */
+  select(stored: Stored<Row>): Promise<Item | undefined>
+  /** True if the page must end, to limit the time of a request. */
+  readonly isExhausted: boolean
+}
+
 /** Reads rows in pages by an index. */
 export class Pager {
   constructor(
@@ -194,7 +204,7 @@ export class Pager {
   ): AsyncGenerator<Stored<Row>[], void, undefined> {
     let after: ColumnValue[] | undefined
     for (;;) {
-      const slice = await this.rows.list(table, { ...list, after, limit: sliceRows, charsMax: pageCharsMax })
+      const slice = await this.rows.list(table, { ...list, after, ...sliceSize })
       if (slice.length === 0) return
       yield slice
       after = positionOf(table, list, slice.at(-1)!)
@@ -203,28 +213,30 @@ export class Pager {
   }
 
   /**
-   * Returns a page of the rows that a search finds. A page ends early when `isExhausted` becomes true, so it can have
-   * fewer rows than its limit, or none, even if more pages follow.
+   * Returns a page of the items that a search selects. A page ends early when `isExhausted` becomes true, so it can have
+   * fewer items than its limit, or none, even if more pages follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
-  async searchPage<Row extends object>(
+  async searchPage<Row extends object, Item>(
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
-    search: { finds(row: Row): Promise<boolean>; readonly isExhausted: boolean },
-  ): Promise<RowPage<Row>> {
-    const items: Row[] = []
+    search: RowSearch<Row, Item>,
+  ): Promise<RowPage<Item>> {
+    const items: Item[] = []
     let after = this.startOf(table, list, query)
     for (;;) {
-      const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
+      const size = { limit: filteredBatchMin, charsMax: searchBatchChars }
+      const batch = await this.rows.list(table, { ...list, after, ...size })
       for (const stored of batch) {
         if (after && (items.length === query.limit || search.isExhausted))
           return { items, nextCursor: this.cursors.encode(listIdentity(table, list), after) }
-        if (await search.finds(stored.row)) items.push(stored.row)
+        const item = await search.select(stored)
+        if (item !== undefined) items.push(item)
         after = positionOf(table, list, stored)
       }
-      if (batch.length < filteredBatchMin) return { items, nextCursor: null }
+      if (batch.length < size.limit && totalChars(batch) <= size.charsMax) return { items, nextCursor: null }
       await yieldToEventLoop()
     }
   }
