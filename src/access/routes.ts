@@ -63,10 +63,10 @@ export function policyHandlers(
         principalId === undefined ? undefined : await principals.actingPrincipal({ workspaceId, principalId })
       return { status: 200, body: previewPolicy(body, acting) }
     },
-    audit: async ({ params: { workspaceId }, query }, caller) => {
-      const { items } = await decisions.list(workspaceId, query, caller)
-      return { status: 200, body: { items, nextCursor: null } }
-    },
+    audit: async ({ params: { workspaceId }, query }, caller) => ({
+      status: 200,
+      body: { items: await decisions.newest(workspaceId, query, caller), nextCursor: null },
+    }),
   }
 }
 

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { WorkPacer } from '../base/work-pacer.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
@@ -18,8 +19,8 @@ const pageCharsMax = 16_000_000
 const sliceSize = { limit: 1_000, charsMax: 1_000_000 }
 /** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
-/** Total length of the rows, in characters of JSON, that ends a batch of a search. */
-const searchBatchChars = 1_000_000
+/** Total length of the rows, in characters of JSON, that ends a batch of such a page. */
+const batchChars = 1_000_000
 
 /** Creates the cursor encoder of a store. The store contains the key that signs cursors. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
@@ -110,6 +111,14 @@ export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'throu
   readonly filter?: string
 }
 
+/** Limits of a page that omits some of its rows. */
+export interface ScanLimits {
+  /** Number of rows to read, after which the page ends. */
+  readonly rowsMax: number
+  /** Ends the request. */
+  readonly signal?: AbortSignal
+}
+
 /** Selects the items of a page from the rows of a list. */
 export interface RowSearch<Row, Item> {
   /** Returns the item for a row; undefined if the row is not part of the page. */
@@ -170,7 +179,9 @@ export class Pager {
   }
 
   /**
-   * Returns a page of the rows for which `accepts` returns true. Like any page, it ends early if it gets too long.
+   * Returns a page of the rows for which `accepts` returns true. Like any page, it ends early if it gets too long. With
+   * `scan`, it also ends early after many rows, so it can have fewer rows than its limit, or none, even if more pages
+   * follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -179,21 +190,30 @@ export class Pager {
     list: RowRange,
     query: { limit: number; cursor?: string },
     accepts: (row: Row) => row is Kept,
+    { rowsMax, signal }: ScanLimits = { rowsMax: Number.POSITIVE_INFINITY },
   ): Promise<RowPage<Kept>> {
+    const pacer = new WorkPacer(signal)
+    let scanned = 0
     const accepted: Stored<Kept>[] = []
     const limit = Math.max(query.limit + 1, filteredBatchMin)
     let after = this.startOf(table, list, query)
     for (;;) {
-      const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
+      const batch = await this.rows.list(table, { ...list, after, limit, charsMax: batchChars })
       for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
-      const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
+      const isLast = batch.length < limit && totalChars(batch) <= batchChars
       // If the page gets too long, its last row is moved to the next page, because that row shows that a next page exists.
       const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
       if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
+      scanned += batch.length
+      if (scanned >= rowsMax)
+        return {
+          items: accepted.map(stored => stored.row),
+          nextCursor: this.cursors.encode(listIdentity(table, list), after),
+        }
       // The store reads synchronously, so without this pause a long list would block the event loop.
-      await yieldToEventLoop()
+      await pacer.yieldIfDue()
     }
   }
 
@@ -227,7 +247,7 @@ export class Pager {
     const items: Item[] = []
     let after = this.startOf(table, list, query)
     for (;;) {
-      const size = { limit: filteredBatchMin, charsMax: searchBatchChars }
+      const size = { limit: filteredBatchMin, charsMax: batchChars }
       const batch = await this.rows.list(table, { ...list, after, ...size })
       for (const stored of batch) {
         if (after && (items.length === query.limit || search.isExhausted))

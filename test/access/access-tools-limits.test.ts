@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import type { JsonObject } from './principal-requests.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
+import { countTurns, disconnectWhen, slowTimer } from './turns.ts'
 
 let place: RestrictedWorkspace
 /** Total lengths of the rows that each read of the store returned. */
@@ -52,26 +52,6 @@ const readers = (count: number, chars = 5) =>
 /** Returns a policy of `count` conditions that no document satisfies. */
 const longPolicy = (count: number) => Array(count).fill("m = '1'").join(' OR ')
 
-/** Makes each reading of the timer take a millisecond, and returns the number of readings so far. */
-function slowTimer(): () => number {
-  let now = 0
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => ++now)
-  onTestFinished(() => spy.mockRestore())
-  return () => now
-}
-
-/** Returns the number of turns of the event loop until work has ended. */
-async function countTurns(work: Promise<unknown>): Promise<number> {
-  let isDone = false
-  const end = () => {
-    isDone = true
-  }
-  work.then(end, end)
-  let turns = 0
-  for (; !isDone; turns++) await nextTurn()
-  return turns
-}
-
 const comparison = { policyDsl: "m = '1'" }
 
 describe('a comparison of policies', () => {
@@ -84,22 +64,16 @@ describe('a comparison of policies', () => {
   test('security: ends when the caller disconnects', async () => {
     await createDocument({ visibleTo: readers(150) })
     const { wb, workspace, knowledgeBaseId } = place
-    const client = new AbortController()
     const request = new Request(`http://localhost${workspace}/policy/diff?limit=200`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ knowledgeBaseId, ...comparison }),
-      signal: client.signal,
     })
     const readings = slowTimer()
-    const answer = wb.runtime.fetch(request, 'operator').catch(() => undefined)
-    let isDone = false
-    const ended = answer.finally(() => {
-      isDone = true
-    })
-    while (readings() < 60 && !isDone) await nextTurn()
-    client.abort()
-    await ended
+    await disconnectWhen(
+      () => readings() >= 60,
+      signal => wb.runtime.fetch(new Request(request, { signal }), 'operator'),
+    )
     expect(readings()).toBeLessThan(150)
   })
 
