@@ -49,6 +49,13 @@ describe('the operator [security rule 8]', () => {
     expect((await wb(['workspaces', 'list'])).status).toBe(3)
   })
 
+  test('auth status without a credential suggests the flag and the command that creates the first key', async () => {
+    const { status, stderr } = await createClosedSandbox().wb(['auth', 'status'])
+    expect(status).toBe(3)
+    expect(stderr).toMatch(/^ {2}\S+ requires a credential\n/)
+    expect(stderr.replace(/^.*\n/, '').replace(/^ {2}/gm, '    ')).toBe(ownNext)
+  })
+
   test("works in process while a server runs, and the server's error suggests the flag", async () => {
     const sandbox = createClosedSandbox()
     const { url } = await sandbox.serve()
