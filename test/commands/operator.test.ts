@@ -193,6 +193,26 @@ describe('a caller bound to workspaces', () => {
     })
   })
 
+  test('an error says that the key cannot access the default workspace', async () => {
+    const { wb } = createClosedSandbox()
+    const created = ['demo', 'other'].map(name => wb(['workspaces', 'create', name, '--as-operator']))
+    const [demo] = await Promise.all(created)
+    await wb(['workspaces', 'use', 'demo', '--as-operator'])
+    const create = ['keys', 'create', 'ci', '--role', 'viewer', '-w', 'other', '--as-operator']
+    const env = { WB_API_KEY: (await wb(create)).stdout.trim() }
+    const { status, stderr } = await wb(['kb', 'list'], { env })
+    expect(status).toBe(3)
+    const [message, ...next] = stderr.trimEnd().split('\n')
+    expect(message).toContain(
+      `✗ Your credential has no access to the default workspace ${demo!.stdout.trim()} (forbidden`,
+    )
+    expect(next).toEqual([
+      '    wb workspaces list',
+      '    wb workspaces use NAME',
+      '    add --as-operator to act as the owner of the data directory',
+    ])
+  })
+
   test('a token without workspaces is explained, without a suggestion to create one', async () => {
     const { wb } = createSandbox()
     const server = createServer((request, response) => {
