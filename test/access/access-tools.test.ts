@@ -176,6 +176,7 @@ describe('explain', () => {
         sourceFilename: '1.md',
         ownerPrincipalId: 'ada',
         visibleTo: ['ada'],
+        visibleToTotal: 1,
       },
       knowledgeBaseId: place.knowledgeBaseId,
       reasons: [
@@ -185,11 +186,12 @@ describe('explain', () => {
           result: 'true',
           negated: false,
           values: [
-            { name: 'team', value: 'red', missing: false },
-            { name: '$principal.team', value: 'red', missing: false },
+            { name: 'team', value: 'red', cut: false, missing: false },
+            { name: '$principal.team', value: 'red', cut: false, missing: false },
           ],
         },
       ],
+      reasonsTotal: 1,
       at: null,
     })
   })
