@@ -17,7 +17,7 @@ import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
-import { collectionKeyOf, type KnowledgeBases } from './knowledge-bases.ts'
+import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
@@ -32,6 +32,8 @@ interface DocumentsParts {
   readonly rewriter: RecordRewriter
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   readonly refitAfter: RefitAfter
+  /** Called after records were stored or deleted. */
+  readonly onRecordsChanged: (context: BaseContext) => Promise<void>
 }
 
 /** The part of a caller that decides what it may see. */
@@ -204,9 +206,12 @@ export class Documents {
     const version = documentVersion(before.row, after, after.updatedAt)
     const write = () =>
       this.parts.rewriter.replaceDocument({ before, after, authorize, version }, caller.signal)
-    const key = collectionKeyOf(await this.parts.bases.get(after.workspaceId, after.knowledgeBaseId))
-    const isLearnable = documentMatcher(await this.parts.learnableRows(key))
-    return isLearnable(before.row) && !isLearnable(after) ? this.parts.refitAfter([key], write) : write()
+    const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
+    const isLearnable = documentMatcher(await this.parts.learnableRows(context.key))
+    const hidesLearned = isLearnable(before.row) && !isLearnable(after)
+    const isChanged = await (hidesLearned ? this.parts.refitAfter([context.key], write) : write())
+    if (isChanged) await this.parts.onRecordsChanged(context)
+    return isChanged
   }
 
   /** Replaces a document. Returns false if it changed or was deleted in the meantime. */
@@ -229,7 +234,7 @@ export class Documents {
         [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
         [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) }],
       )
-      if (outcome.ok) return
+      if (outcome.ok) return this.parts.onRecordsChanged(context)
     }
     throw new WbError('conflict', 'the document keeps changing; it was not deleted')
   }

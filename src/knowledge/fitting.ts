@@ -68,12 +68,17 @@ type FitOutcome = 'done' | 'leased' | 'abandoned' | 'tooFew'
 /** See {@link Fitting.refitAfter}. */
 export type RefitAfter = <T>(keys: readonly CollectionKey[], change: () => Promise<T>) => Promise<T>
 
-/** Refits the vector spaces of collections as they grow. */
+/**
+ * Refits the vector spaces of collections as they change. Only chunks that a model may learn from decide when: a fit changes
+ * the scores of all callers, so its time must not reveal chunks that they may not see.
+ */
 export class Fitting {
   private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
   private readonly writePauses = new Map<string, Promise<void>>()
+  /** Counts at the last change, as text, of collections with records that a model may not learn from. */
+  private readonly lastCounts = new Map<string, string>()
   /** Earliest times of the next fits of growing collections. */
   private readonly nextFits = new Map<string, number>()
   /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
@@ -87,13 +92,29 @@ export class Fitting {
   }
 
   /**
-   * Call this when a collection has grown. Fits it immediately if many chunks are unfitted and the last fit was not
-   * recent, and otherwise when ingest pauses.
+   * Call this when the records of a collection have changed. If the model may learn from some of them, fits it immediately if
+   * many chunks are unfitted and the last fit was not recent, and otherwise when changes pause. Never rejects.
    */
-  onGrowth(key: CollectionKey): void {
+  async onChange(key: CollectionKey): Promise<void> {
+    try {
+      if (!(await this.hasLearnableChange(key))) return
+    } catch (error) {
+      this.logFailedCheck(key, error)
+    }
     this.scheduleCheck(key, quietPeriodMs)
     if (this.parts.clock.now() >= (this.nextFits.get(collectionKeyText(key)) ?? 0))
       this.fitIfDue(key, growthShareMax)
+  }
+
+  /** Returns true if records that a model may learn from may have changed since the last call. */
+  private async hasLearnableChange(key: CollectionKey): Promise<boolean> {
+    const visibility = await this.parts.learnableRows(key)
+    if (!visibility.filter) return true
+    const name = collectionKeyText(key)
+    const counts = JSON.stringify(await this.parts.store.fitted?.fitCounts(key, visibility))
+    if (counts === this.lastCounts.get(name)) return false
+    this.lastCounts.set(name, counts)
+    return true
   }
 
   /**
@@ -104,13 +125,11 @@ export class Fitting {
     await this.writePauses.get(collectionKeyText(key))
   }
 
-  /** Returns the collections that have enough chunks for a fit, and enough unfitted chunks for another model. */
-  async listDue(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
-    const unfitted = (await this.parts.store.fitted?.unfitted()) ?? []
-    return unfitted.filter(
-      ({ unfitted, records }) =>
-        records >= fitRecordsMin && (records <= fitSampleMax || unfitted > records * pausedShareMax),
-    )
+  /** Returns the collections for which a fit is due. */
+  async listDue(): Promise<CollectionKey[]> {
+    const keys = (await this.parts.store.fitted?.fittedCollections()) ?? []
+    const due = await pMap(keys, key => this.isDue(key, 0), { concurrency: 8 })
+    return keys.filter((_, at) => due[at])
   }
 
   /**
@@ -172,14 +191,23 @@ export class Fitting {
       .then(isDue => {
         if (isDue && !this.closed && !this.isRunning(key)) return this.refitIfDue(key)
       })
-      .catch(error =>
-        this.parts.log.error({ collection: key.name, error }, 'the check for unfitted chunks failed'),
-      )
+      .catch(error => this.logFailedCheck(key, error))
   }
 
+  private logFailedCheck({ name }: CollectionKey, error: unknown): void {
+    if (this.closed) return
+    this.parts.log.error({ collection: name, error }, 'the check for unfitted chunks failed')
+  }
+
+  /**
+   * Returns true if a collection has enough chunks for a fit, enough unfitted chunks for another model, and more than the given
+   * share of unfitted chunks.
+   */
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
-    const entry = (await this.listDue()).find(other => collectionKeyText(other) === collectionKeyText(key))
-    return entry !== undefined && entry.unfitted > entry.records * share
+    const counts = await this.parts.store.fitted?.fitCounts(key, await this.parts.learnableRows(key))
+    if (!counts || counts.records < fitRecordsMin) return false
+    const shareMin = counts.records <= fitSampleMax ? share : Math.max(share, pausedShareMax)
+    return counts.unfitted > counts.records * shareMin
   }
 
   /** Runs a fit, and schedules the next check. Waits longer after a failure, because its cause is likely to persist. */
@@ -188,7 +216,7 @@ export class Fitting {
     const outcome = await this.run(key, () => {})
     const endedAt = this.parts.clock.now()
     this.nextFits.set(collectionKeyText(key), endedAt + (endedAt - startedAt) * (1 / growthTimeShareMax - 1))
-    if (outcome === 'done') this.onGrowth(key)
+    if (outcome === 'done') await this.onChange(key)
     else if (outcome !== 'tooFew') this.scheduleCheck(key, retryMs)
   }
 

@@ -59,8 +59,8 @@ export interface IngestParts {
   readonly index: OperationHost<PassageOperations>
   /** Called before each write of chunks. Resolves when the knowledge base accepts new chunks. */
   readonly whenWritable: (context: BaseContext) => Promise<void>
-  /** Called after each ingested document, to start a fit if one is due. */
-  readonly onIngested: (context: BaseContext) => void
+  /** Called after records were stored or deleted, to start a fit if one is due. */
+  readonly onRecordsChanged: (context: BaseContext) => Promise<void>
   readonly accessOf: AccessOf
 }
 
@@ -97,7 +97,7 @@ export class Ingestion {
       const result = await this.write(accepted, prepared)
       if (result === 'space changed') prepared = undefined
       if (typeof result === 'string') return undefined
-      this.parts.onIngested(accepted.context)
+      await this.parts.onRecordsChanged(accepted.context)
       return result
     })
   }
@@ -214,6 +214,7 @@ export class Ingestion {
       return undefined
     }
     this.parts.onEnqueued()
+    if (deleted.length > 0) await this.parts.onRecordsChanged(context)
     return { kind: 'enqueued', document, job }
   }
 

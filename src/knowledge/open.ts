@@ -71,13 +71,13 @@ export function openKnowledge(parts: KnowledgeParts) {
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const rewriter = new RecordRewriter({ bases, space })
-  const documents = new Documents({ ...parts, bases, rewriter, refitAfter })
-  const publication = new Publication({ ...parts, bases, rewriter })
-  const onIngested = ({ isFittedByRuntime, key }: BaseContext) => {
-    if (parts.fitsAutomatically && isFittedByRuntime) fitting.onGrowth(key)
+  const onRecordsChanged = async ({ isFittedByRuntime, key }: BaseContext) => {
+    if (parts.fitsAutomatically && isFittedByRuntime) await fitting.onChange(key)
   }
+  const documents = new Documents({ ...parts, bases, rewriter, refitAfter, onRecordsChanged })
+  const publication = new Publication({ ...parts, bases, rewriter })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
-  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onIngested }
+  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
@@ -121,7 +121,9 @@ export function openKnowledge(parts: KnowledgeParts) {
       ),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
-      records: recordHandlers(new Records({ ...parts, bases, space, whenWritable, onIngested, refitAfter })),
+      records: recordHandlers(
+        new Records({ ...parts, bases, space, whenWritable, onRecordsChanged, refitAfter }),
+      ),
     },
   }
 }

@@ -152,10 +152,10 @@ class FittedModels {
     const store = await this.opening
     const { id, generation } = await requireCollection(store, key)
     const sampled = await samplePassages(requireFittedSpaces(store), { key, visibility })
-    const { passages, records, through } = sampled
+    const { passages, learned, records, through } = sampled
     if (generation === 0 && passages.length < passagesMin) return undefined
     const model = fitLsaModel(passages)
-    const fitted = { model: model.encode(), records, through }
+    const fitted = { model: model.encode(), records: learned, through }
     this.candidate = { collection: id, generation: generation + 1, model, fitted }
     return { generation: generation + 1, records }
   }
@@ -221,22 +221,27 @@ async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promis
 }
 
 /**
- * Reads a random sample of the passages of a collection, so that memory is limited for any number of records.
+ * Reads a random sample of the visible passages of a collection, so that memory is limited for any number of records.
  *
- * @returns the sample, the number of passages that it represents, and the last record of them
+ * @returns the sample, the number of passages that it represents, the number of all passages, and the last record of them
  */
 async function samplePassages(
   spaces: FittedSpaces,
   { key, visibility }: Pick<FitInput, 'key' | 'visibility'>,
 ) {
   const sample = new Sample<EmbeddedPassage>(fitSampleMax)
+  let learned = 0
   let records = 0
   let through = 0
   for (;;) {
     const slice = await spaces.passages(key, { after: through, limit: passagesPerRead, visibility })
-    for (const { title, text } of slice) if (text !== null) sample.add({ title, text })
+    for (const { title, text } of slice) {
+      if (text === null) continue
+      sample.add({ title, text })
+      learned++
+    }
     records += slice.length
     through = slice.at(-1)?.record ?? through
-    if (slice.length < passagesPerRead) return { passages: sample.items, records, through }
+    if (slice.length < passagesPerRead) return { passages: sample.items, learned, records, through }
   }
 }

@@ -25,8 +25,8 @@ interface RecordsParts {
   readonly space: VectorSpace
   /** Called before records are written. Resolves when the knowledge base accepts new records. */
   readonly whenWritable: (context: BaseContext) => Promise<void>
-  /** Called after records were stored. */
-  readonly onIngested: (context: BaseContext) => void
+  /** Called after records were stored or deleted. */
+  readonly onRecordsChanged: (context: BaseContext) => Promise<void>
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   readonly refitAfter: RefitAfter
 }
@@ -57,7 +57,7 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
-    const { bases, whenWritable, onIngested } = this.parts
+    const { bases, whenWritable, onRecordsChanged } = this.parts
     const address = { workspaceId, knowledgeBaseId }
     const write = async () => {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
@@ -76,7 +76,7 @@ export class Records {
       rowChange.authorize(failure !== 'hidden')
       if (failure === 'absent') throw baseCollectionMissing(context.base)
       if (failure) return undefined
-      onIngested(context)
+      await onRecordsChanged(context)
       return true
     }
     await bases.withDeletionCheck(address, () => retryOnSpaceChange(write))
@@ -108,7 +108,10 @@ export class Records {
     const rowChange = access.openChange(context.base, use)
     const deletion = { op: 'deleteRecord' as const, ...context.key, id: recordId }
     const failure = await this.write(context, [recordId], deletion, rowChange.visibility)
-    if (!failure) rowChange.authorize(true)
+    if (!failure) {
+      rowChange.authorize(true)
+      await this.parts.onRecordsChanged(context)
+    }
     // A missing record is recorded like a hidden one, because the caller can read its own decisions.
     else if (failure === 'hidden' || failure === 'absent') access.recordDenial(context.base, use)
     return !failure

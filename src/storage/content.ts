@@ -334,6 +334,16 @@ export interface RecordVector {
   readonly vector: Float32Array
 }
 
+/** Numbers that decide if a fit is due. They depend only on records that a model may learn from. */
+export interface FitCounts {
+  readonly records: number
+  /**
+   * Number of records that the current model was not fitted to. If the count has a filter, this includes deleted records that
+   * the model was fitted to.
+   */
+  readonly unfitted: number
+}
+
 /** Result of a fit. */
 export interface FitResult {
   readonly model: EncodedModel
@@ -399,8 +409,13 @@ export interface FittedSpaces extends VectorSpaces {
    * model.
    */
   invalidate(key: CollectionKey): Promise<void>
-  /** Returns the fitted collections with records that the current model was not fitted to. */
-  unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
+  /** Returns the collections whose default spaces the runtime fits. */
+  fittedCollections(): Promise<CollectionKey[]>
+  /**
+   * Counts the records that a model may learn from. Without a filter, it reads counters. With one, its time grows with the
+   * records of the collection, like that of a search with the same filter. Returns undefined if there is no such collection.
+   */
+  fitCounts(key: CollectionKey, visibility: Visibility): Promise<FitCounts | undefined>
 }
 
 /**

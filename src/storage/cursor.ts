@@ -195,16 +195,23 @@ export class Pager {
     const pacer = new WorkPacer(signal)
     let scanned = 0
     const accepted: Stored<Kept>[] = []
+    let acceptedChars = 0
     const limit = Math.max(query.limit + 1, filteredBatchMin)
     let after = this.startOf(table, list, query)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: batchChars })
-      for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
+      for (const stored of batch) {
+        if (!accepts(stored.row)) continue
+        accepted.push({ ...stored, row: stored.row })
+        acceptedChars += stored.text.length
+        // The last row is not part of the page: it shows that a next page exists. Only accepted rows decide where a page
+        // ends, because otherwise its length would reveal the sizes of the other rows.
+        const isFull = accepted.length > 1 && acceptedChars > pageCharsMax
+        if (isFull || accepted.length > query.limit)
+          return this.toPage(table, list, accepted, accepted.length - 1)
+      }
       const isLast = batch.length < limit && totalChars(batch) <= batchChars
-      // If the page gets too long, its last row is moved to the next page, because that row shows that a next page exists.
-      const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
-      if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
-      if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
+      if (isLast) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
       scanned += batch.length
       if (scanned >= rowsMax)

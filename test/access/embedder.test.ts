@@ -6,7 +6,8 @@ import { fullVisibility } from '../../src/access/row-access.ts'
 import { randomNumbers } from '../../src/base/random-numbers.ts'
 import { createPassageOperations } from '../../src/knowledge/passage-operations.ts'
 import type { Collection, ContentStore, FitPassage } from '../../src/storage/content.ts'
-import { open, type TestRuntime } from '../harness/runtime.ts'
+import { withFittedSpaces } from '../harness/fitted-spaces.ts'
+import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 import { hitsOf, type Send } from './principal-requests.ts'
 import { type Draw, drawPolicy } from './random-policies.ts'
 import { ingest, openRestrictedWorkspace } from './restricted-workspace.ts'
@@ -116,6 +117,93 @@ describe('forgets, before the next search,', () => {
     await operator(`PATCH ${base}/documents/${id}`, { visibleTo: ['carol'] })
     expect(await scoresOf(as('alice'), base, vectorSearch)).toEqual(before)
   })
+})
+
+describe('is fitted at times that depend only on learnable documents [security rule 4]:', () => {
+  const quietMs = 2_000
+
+  /** A server whose embedder has learned 12 of 32 records. Counts the fits that start. */
+  async function openFitted() {
+    const clock = new TestClock()
+    const count = { fits: 0 }
+    const content = withFittedSpaces(spaces => ({
+      lease(...args) {
+        count.fits++
+        return spaces.lease(...args)
+      },
+    }))
+    const setup = await openRestrictedWorkspace({ server: true, clock, content })
+    const { wb, base, as } = setup
+    const [alice, bob] = [as('alice'), as('bob')]
+    const store = async (send: Send, prefix: string, size: number, visibleTo: string[]) => {
+      const texts = Array.from({ length: size }, (_, n) => ({
+        id: `${prefix}${n}`,
+        text: `A text about wings, flow and ${prefix} number${n}.`,
+        visibleTo,
+      }))
+      expect((await send(`POST ${base}/records`, { records: texts })).status).toBe(200)
+    }
+    /** Lets background work continue for many turns of the event loop. */
+    const pause = async () => {
+      for (let turn = 0; turn < 50; turn++) await wb.send('GET /readyz')
+    }
+    const settleFits = async () => {
+      await pause()
+      clock.advance(60_000)
+      await pause()
+      await wb.settle()
+      count.fits = 0
+    }
+    await store(bob, 'private', 20, ['bob'])
+    await store(alice, 'first', 12, ['*'])
+    await waitUntil(() => count.fits > 0)
+    await settleFits()
+    return { ...setup, alice, bob, clock, count, store, pause, settleFits }
+  }
+
+  test('hidden records start no fit', async () => {
+    const { bob, clock, count, store, pause } = await openFitted()
+    await store(bob, 'hidden', 40, ['bob'])
+    clock.advance(quietMs)
+    await pause()
+    expect(count.fits).toBe(0)
+  })
+
+  test('hidden records do not postpone a fit', async () => {
+    const { alice, bob, clock, count, store } = await openFitted()
+    await store(alice, 'second', 1, ['*'])
+    clock.advance(quietMs - 1)
+    await store(bob, 'hidden', 1, ['bob'])
+    expect(count.fits).toBe(0)
+    clock.advance(1)
+    await waitUntil(() => count.fits > 0)
+  })
+
+  test('a fit during growth does not wait for a share of hidden records', async () => {
+    const { alice, bob, count, store, settleFits } = await openFitted()
+    await store(bob, 'hidden', 100, ['bob'])
+    await settleFits()
+    await store(alice, 'second', 13, ['*'])
+    await waitUntil(() => count.fits > 0)
+  })
+
+  test.each(['record', 'document'])(
+    'a deleted %s that was learned is forgotten without other changes',
+    async kind => {
+      const { base, alice, bob, clock, count, store, pause, settleFits } = await openFitted()
+      const id = await ingest(alice, base, { text: secrets[0]!, visibleTo: ['*'] })
+      await settleFits()
+      const path = kind === 'record' ? 'records/first0' : `documents/${id}`
+      expect((await alice(`DELETE ${base}/${path}`)).status).toBeLessThan(300)
+      clock.advance(quietMs)
+      await waitUntil(() => count.fits > 0)
+      await settleFits()
+      await store(bob, 'hidden', 1, ['bob'])
+      clock.advance(quietMs)
+      await pause()
+      expect(count.fits).toBe(0)
+    },
+  )
 })
 
 describe('row-level access is switched on', () => {

@@ -192,6 +192,25 @@ describe('pages', () => {
     expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
 
+  test('end by the sizes of accepted rows only [security rule 4]', async () => {
+    /** Lengths of the pages if a row with a name of the given length is omitted. */
+    const pageLengths = async (omitted: number) => {
+      const chars = [15_500_000, omitted, ...Array<number>(8).fill(300_000)]
+      const pager = new Pager(await documents(chars.map(length => 'x'.repeat(length))), cursors)
+      const isKept = (row: DocumentRow): row is DocumentRow => row.documentId !== 'd1'
+      const all = { index: 'byKnowledgeBase', prefix: ['w', 'k'] }
+      const lengths: number[] = []
+      await walked(async cursor => {
+        const page = await pager.filteredPage(tables.documents, all, { limit: 50, cursor }, isKept)
+        lengths.push(page.items.length)
+        return page
+      })
+      return lengths
+    }
+    expect(await pageLengths(0)).toEqual([2, 7])
+    expect(await pageLengths(900_000)).toEqual([2, 7])
+  })
+
   test('of a search that matches nothing let other work run', async () => {
     const names = Array.from({ length: 200 }, (_, n) => `n${n}`)
     const pager = new Pager(await documents(names), cursors)

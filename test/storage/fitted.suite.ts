@@ -6,7 +6,7 @@ import type {
   FittedSpaces,
   SpaceLease,
 } from '../../src/storage/content.ts'
-import { all, createCollection, idsOf, key, record, recordWithText, upsert } from './content-data.ts'
+import { all, createCollection, idsOf, key, only, record, recordWithText, upsert } from './content-data.ts'
 import type { Context } from './lexical.suite.ts'
 
 const lasting = 60_000
@@ -49,11 +49,16 @@ export function fittedSuite(context: () => Context): void {
 
   fittedTest('a new collection has a placeholder and only unfitted records', async (spaces, { write }) => {
     expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined })
-    expect(await spaces.unfitted()).toEqual([])
+    expect(await spaces.fitCounts(key, all)).toMatchObject({ unfitted: 0 })
     await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')))
-    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 2, records: 2 }])
+    expect(await spaces.fitCounts(key, all)).toEqual({ unfitted: 2, records: 2 })
     await write(upsert(recordWithText('a', 'apple')), { op: 'deleteRecord', ...key, id: 'b' })
-    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 1 }])
+    expect(await spaces.fitCounts(key, all)).toEqual({ unfitted: 1, records: 1 })
+  })
+
+  fittedTest('a missing collection has no counts', async spaces => {
+    expect(await spaces.fittedCollections()).toEqual([key])
+    expect(await spaces.fitCounts({ ...key, name: 'missing' }, all)).toBeUndefined()
   })
 
   fittedTest('a collection with external vectors is never due for a fit', async (spaces, context) => {
@@ -64,7 +69,7 @@ export function fittedSuite(context: () => Context): void {
       upsert(recordWithText('a', 'apple')),
     )
     expect(await content.collection(key)).toMatchObject({ fitted: false, records: 1 })
-    expect(await spaces.unfitted()).toEqual([])
+    expect(await spaces.fittedCollections()).toEqual([])
   })
 
   fittedTest('passages are read in pages by record number', async (spaces, { write }) => {
@@ -120,7 +125,7 @@ export function fittedSuite(context: () => Context): void {
     expect((await near(north))[0]!.score).toBe(1)
     expect(await content.collection(key)).toMatchObject({ generation: 1, records: 2, fittedRecords: 2 })
     expect(await spaces.model(key)).toEqual({ generation: 1, model })
-    expect(await spaces.unfitted()).toEqual([])
+    expect(await spaces.fitCounts(key, all)).toMatchObject({ unfitted: 0 })
     await expect(near(east, 0)).rejects.toMatchObject({
       code: 'collection_unavailable',
       facts: { stale: true },
@@ -128,7 +133,7 @@ export function fittedSuite(context: () => Context): void {
     const stale = upsert(recordWithText('c', 'plum'))
     expect(await write(stale)).toEqual({ ok: false, at: 0, reason: 'stale' })
     expect(await write({ ...stale, generation: 1 } as ContentWrite)).toEqual({ ok: true })
-    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
+    expect(await spaces.fitCounts(key, all)).toEqual({ unfitted: 1, records: 3 })
     expect(
       await idsOf(
         content,
@@ -160,7 +165,7 @@ export function fittedSuite(context: () => Context): void {
       await stageAll(spaces)
       expect(await spaces.swap(key, fit, read)).toBe(true)
       expect(await spaces.swap(key, fit, read)).toBe(false)
-      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
+      expect(await spaces.fitCounts(key, all)).toEqual({ unfitted: 1, records: 3 })
     },
   )
 
@@ -200,8 +205,35 @@ export function fittedSuite(context: () => Context): void {
     await write({ op: 'deleteRecord', ...key, id: 'a' }, upsert(recordWithText('c', 'plum')))
     await stageAll(spaces)
     expect(await spaces.swap(key, fit, { model, records: 2, through })).toBe(true)
-    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 2 }])
+    expect(await spaces.fitCounts(key, all)).toEqual({ unfitted: 1, records: 2 })
   })
+
+  fittedTest(
+    'counts of visible records include deleted ones that the model knows',
+    async (spaces, { write }) => {
+      const visible = { payload: { visible_to: ['*'] } }
+      const hidden = { payload: { visible_to: ['bob'] } }
+      const counts = () => spaces.fitCounts(key, only())
+      await write(
+        upsert(
+          recordWithText('a', 'apple', visible),
+          recordWithText('b', 'pear', visible),
+          recordWithText('c', 'plum', hidden),
+        ),
+      )
+      expect(await counts()).toEqual({ records: 2, unfitted: 2 })
+      await stageAll(spaces)
+      expect(await spaces.swap(key, fit, await fittedOn(spaces, 2))).toBe(true)
+      expect(await counts()).toEqual({ records: 2, unfitted: 0 })
+      await write({ op: 'deleteRecord', ...key, id: 'c' }, {
+        ...upsert(recordWithText('d', 'quince', hidden)),
+        generation: 1,
+      } as ContentWrite)
+      expect(await counts()).toEqual({ records: 2, unfitted: 0 })
+      await write({ op: 'deleteRecord', ...key, id: 'a' })
+      expect(await counts()).toEqual({ records: 1, unfitted: 1 })
+    },
+  )
 
   fittedTest(
     'vectors staged under a lost lease are not used by another fit',

@@ -67,7 +67,7 @@ export class IngestJob {
       await this.setStage(work, { status: 'writing' })
       return this.write(work, { chunkerId, chunks, ...embedded }, title)
     })
-    this.parts.onIngested(context)
+    await this.parts.onRecordsChanged(context)
   }
 
   private async chunk({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {

@@ -184,6 +184,8 @@ export function createReadOperations(connection: SqliteConnection, workers?: Sca
     model: (input: KeyedInput) => spaces.model(input.key),
     passages: (input: KeyedInput & { query: { after: number; limit: number; visibility: Visibility } }) =>
       spaces.passages(input.key, input.query),
+    fitCounts: ({ key, visibility }: KeyedInput & { visibility: Visibility }) =>
+      spaces.fitCounts(key, collection => allowedRecords.allowed(collection, { visibility })),
     unstaged: (input: SpaceInput & { generation: number; limit: number }) =>
       spaces.unstaged(input.key, input.generation, input.limit),
   } satisfies ThreadOperations)

@@ -162,7 +162,13 @@ function createSpaces(
     passages: (key, query) => calls.run(() => reads.run('passages', { key, query })),
     invalidate: key => calls.run(() => writes.run('invalidate', { key })),
     unstaged: (key, generation, limit) => calls.run(() => reads.run('unstaged', { key, generation, limit })),
-    unfitted: () => calls.run(() => inlineReads.unfitted()),
+    fittedCollections: () => calls.run(() => inlineReads.fittedCollections()),
+    fitCounts: (key, visibility) =>
+      calls.run(() =>
+        visibility.filter
+          ? reads.run('fitCounts', { key, visibility })
+          : inlineReads.fitCounts(key, () => undefined),
+      ),
     lease: (key, owner, durationMs) =>
       calls.run(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
     renew: (key, owner, durationMs) =>

@@ -1,6 +1,7 @@
 import {
   type CollectionKey,
   type EncodedModel,
+  type FitCounts,
   type FitPassage,
   type FitResult,
   isDefaultSpace,
@@ -11,6 +12,7 @@ import {
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { matchesFilter } from '../filter.ts'
+import { lowerBound } from '../record-set.ts'
 import { requireVectorDimension } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
@@ -101,14 +103,30 @@ export class SpaceReads {
       .all(id, after, limit)
   }
 
-  unfitted(): (CollectionKey & { unfitted: number; records: number })[] {
+  fittedCollections(): CollectionKey[] {
     return this.#connection
-      .prepare<CollectionKey & { unfitted: number; records: number }>(
-        `SELECT workspace_id AS workspaceId, c.name, unfitted, records
-          FROM vector_space s JOIN collection c ON c.id = s.collection
-          WHERE unfitted > 0 AND fitted = 1 ORDER BY s.collection`,
+      .prepare<CollectionKey>(
+        `SELECT workspace_id AS workspaceId, c.name FROM vector_space s JOIN collection c ON c.id = s.collection
+          WHERE fitted = 1 ORDER BY s.collection`,
       )
       .all()
+  }
+
+  /** @param learnableOf  returns the records to count; undefined for all records */
+  fitCounts(
+    key: CollectionKey,
+    learnableOf: (collection: CollectionRow) => { readonly ascending: Float64Array } | undefined,
+  ): FitCounts | undefined {
+    return this.#connection.snapshot(() => {
+      const collection = findCollection(this.#connection, key)
+      if (!collection) return undefined
+      const { records, unfitted, fittedThrough, fittedRecords } = collection
+      const learnable = learnableOf(collection)?.ascending
+      if (!learnable) return { records, unfitted }
+      const fitted = lowerBound(learnable, fittedThrough + 1)
+      const deleted = Math.max(0, fittedRecords - fitted)
+      return { records: learnable.length, unfitted: learnable.length - fitted + deleted }
+    })
   }
 }
 
