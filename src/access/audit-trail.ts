@@ -9,6 +9,7 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
 import { AuditLosses, AuditQueue, type RecordMerging } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
+import { toRecordedCaller } from './recorded-caller.ts'
 import type { AuthContext } from './subject.ts'
 
 /** Maximum number of records that wait to be written, for each of the two queues. */
@@ -201,24 +202,10 @@ function throwUnwritable(cause: unknown): never {
   )
 }
 
-/**
- * Returns the subject to record. The label is omitted if the subject has no access to the workspace, because
- * readers of a workspace's audit trail must not learn anything about other workspaces.
- */
-function auditSubject(
-  { subject, viewedPrincipalId }: AuthContext,
-  workspaceId: string | undefined,
-): AuditRecord['subject'] {
+function auditSubject(auth: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
+  const { viewedPrincipalId } = auth
   const view = viewedPrincipalId === null ? {} : { viewAs: presentableMessage(viewedPrincipalId) }
-  if (!subject) return { type: 'anonymous', id: null, label: null, ...view }
-  const { type, id, label, workspaceScopes } = subject
-  const isForeign = workspaceId !== undefined && workspaceScopes?.includes(workspaceId) === false
-  return {
-    type,
-    id: presentableMessage(id),
-    label: label === null || isForeign ? null : presentableMessage(label),
-    ...view,
-  }
+  return { ...toRecordedCaller(auth, workspaceId), ...view }
 }
 
 /** Returns the workspace ID, or null if it is not valid, because the path of a rejected request can contain a token. */

@@ -12,6 +12,7 @@ import { builtInPolicy, enabledPolicyDsl } from './policy/base-policy.ts'
 import { type CompiledPolicy, compilePolicy, toApiFilter, toFilter } from './policy/compile.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
+import { toRecordedCaller } from './recorded-caller.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { type AuthContext, principalIdOf } from './subject.ts'
 
@@ -112,12 +113,13 @@ export class RowAccessRules {
    */
   async of(actor: Actor, workspaceId: string, recorded = new Set<string>()): Promise<RowAccess> {
     const { rlacEnabled } = await requireWorkspace(this.rows, workspaceId)
-    const { principalId } = actor
+    const { principalId, viewedBy } = actor
     if (!rlacEnabled) return unrestrictedAccess(actor)
     const record: RecordDecision = (base, target, outcome) => {
       const { knowledgeBaseId } = base
       const { action, resourceId = '*' } = target
-      const decision = { workspaceId, principalId, knowledgeBaseId, resourceId, action, ...outcome }
+      const subject = { principalId, ...(viewedBy && { viewedBy }) }
+      const decision = { workspaceId, ...subject, knowledgeBaseId, resourceId, action, ...outcome }
       const key = JSON.stringify(decision)
       if (recorded.has(key)) return
       recorded.add(key)
@@ -177,10 +179,11 @@ const unknownPrincipal: ActingPrincipal = { id: null, attributes: {} }
 /** ID of the principal that the bootstrap token acts as. It sees all rows. */
 const bootstrapPrincipal = 'admin'
 
-/** Returns the actor of a request. A caller that views a workspace as a principal acts as that principal. */
-export function actorOf(auth: AuthContext): Actor {
+/** Returns the actor of a request. A caller that views the workspace as a principal acts as that principal. */
+export function actorOf(auth: AuthContext, workspaceId: string): Actor {
   const principalId = principalIdOf(auth)
-  if (auth.viewedPrincipalId !== null) return { kind: 'principal', principalId }
+  if (auth.viewedPrincipalId !== null)
+    return { kind: 'principal', principalId, viewedBy: toRecordedCaller(auth, workspaceId) }
   if (auth.subject?.type === 'system') return { kind: 'operator', principalId: null }
   if (auth.subject?.type === 'bootstrap') return { kind: 'operator', principalId: bootstrapPrincipal }
   return { kind: 'principal', principalId }

@@ -117,6 +117,8 @@ export function openAgents(deps: AgentDependencies) {
 function retrieveFrom({ manySearcher, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const options = {
+      auth: caller.auth,
+      client: caller.client,
       rowAccess: (id: string) => caller.rowAccess(id),
       signal: caller.signal,
       skipsDeleted: true,

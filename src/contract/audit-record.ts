@@ -75,6 +75,14 @@ const auditDetails = z
   .partial()
 export type AuditDetails = z.output<typeof auditDetails>
 
+/** A caller, as recorded. The label is its name at that time. */
+export const recordedCaller = z.object({
+  type: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
+  id: z.string().nullable(),
+  label: z.string().nullable(),
+})
+export type RecordedCaller = z.output<typeof recordedCaller>
+
 export const AuditRecord = z
   .object({
     auditId: z.uuid(),
@@ -82,11 +90,8 @@ export const AuditRecord = z
     action: z.enum(auditActions),
     outcome: z.enum(['success', 'failure', 'denied']),
     requestId: z.string().nullable(),
-    subject: z
-      .object({
-        type: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
-        id: z.string().nullable(),
-        label: z.string().nullable(),
+    subject: recordedCaller
+      .extend({
         viewAs: z.string().optional().meta({
           description: 'principal that the subject viewed the workspace as, from `x-view-as-principal`',
         }),

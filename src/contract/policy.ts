@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
+import { recordedCaller } from './audit-record.ts'
 import { boundedText, filter, isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { limitParameter } from './page.ts'
@@ -15,6 +16,10 @@ export const PolicyDecision = z
     ts: isoTimestamp,
     decisionId: z.uuid(),
     principalId: z.string().nullable(),
+    viewedBy: recordedCaller.optional().meta({
+      description:
+        'caller that viewed the workspace as this principal, with `x-view-as-principal`; absent if the principal itself was the caller',
+    }),
     knowledgeBaseId: z.string(),
     resourceId: z.string().meta({ description: 'ID of the document, or `*` for all documents' }),
     action: z.enum(['list', 'get', 'search', 'ingest', 'update', 'delete']),

@@ -73,7 +73,7 @@ export class RequestCaller implements Caller {
   }
 
   rowAccess(workspaceId: string): Promise<RowAccess> {
-    return this.#context.rowAccess(actorOf(this.auth), workspaceId, this.#recordedDecisions)
+    return this.#context.rowAccess(actorOf(this.auth, workspaceId), workspaceId, this.#recordedDecisions)
   }
 
   onDrain(end: () => void): () => void {

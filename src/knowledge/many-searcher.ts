@@ -9,12 +9,14 @@ import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import { titleOfPayload } from './payload.ts'
+import type { SearchQueue } from './search-queue.ts'
 import {
   applyReranking,
   type BaseRanking,
   countOccurrences,
   modeUsed,
   orderCandidates,
+  type PreparedSearch,
   readHits,
   type SearchCaller,
   Searcher,
@@ -37,6 +39,7 @@ interface ManySearcherParts {
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
   readonly filters: KnowledgeFilters
+  readonly queue: SearchQueue
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -69,25 +72,37 @@ export class ManySearcher {
    */
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
+    const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
+    const { space, filters, queue } = this.parts
+    const searcher = new Searcher(embedOncePerService(space), filters, queue)
+    const search = async (prepared: readonly PreparedSearch[]) => {
+      const rankings = await this.forEachBase(prepared, onDeleted, one => searcher.rankCandidates(one))
+      const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
+      const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
+      return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
+    }
     for (let attempt = 1; ; attempt++) {
-      const rankings = await this.rank(workspaceId, body, caller, skipsDeleted ? undefinedIfDeleted : rethrow)
+      const contexts = await this.openContexts(workspaceId, body, onDeleted)
+      const prepared = await this.forEachBase(
+        contexts.map(context => ({ context })),
+        onDeleted,
+        ({ context }) => searcher.prepare(context, body, caller),
+        caller.signal,
+      )
       try {
-        const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
-        const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
-        return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
+        return await queue.run(caller, () => search(prepared))
       } catch (error) {
-        const notFound = await this.notFoundIfDeleted(rankings, error)
+        const notFound = await this.notFoundIfDeleted(prepared, error)
         if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error
       }
     }
   }
 
-  private async rank(
+  private async openContexts(
     workspaceId: string,
     body: SearchManyRequest,
-    caller: SearchCaller,
     onDeleted: (error: unknown) => undefined,
-  ): Promise<BaseRanking[]> {
+  ): Promise<BaseContext[]> {
     const ids = await this.requestedBases(workspaceId, body)
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
@@ -96,22 +111,31 @@ export class ManySearcher {
       )
     const { bases } = this.parts
     const contexts = await Promise.all(ids.map(id => bases.openContext(workspaceId, id).catch(onDeleted)))
-    const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
-    const ranked = await pMap(
-      contexts.filter(context => context !== undefined),
-      context =>
-        bases
-          .withDeletionCheck(context.base, () => searcher.rankCandidates(context, body, caller))
-          .catch(error => rethrowFor(context, error))
-          .catch(onDeleted),
-      { concurrency: concurrentSearchesMax, signal: caller.signal },
-    )
-    return ranked.filter(ranking => ranking !== undefined)
+    return contexts.filter(context => context !== undefined)
   }
 
-  /** Returns the "not found" error if the given error occurred because a ranked knowledge base was deleted. */
-  private async notFoundIfDeleted(rankings: readonly BaseRanking[], error: unknown): Promise<unknown> {
-    for (const { context } of rankings) {
+  /** Calls `work` for each knowledge base. Omits those for which `onDeleted` returns. */
+  private async forEachBase<I extends { readonly context: BaseContext }, T>(
+    inputs: readonly I[],
+    onDeleted: (error: unknown) => undefined,
+    work: (input: I) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T[]> {
+    const results = await pMap(
+      inputs,
+      input =>
+        this.parts.bases
+          .withDeletionCheck(input.context.base, () => work(input))
+          .catch(error => rethrowFor(input.context, error))
+          .catch(onDeleted),
+      { concurrency: concurrentSearchesMax, signal },
+    )
+    return results.filter(result => result !== undefined)
+  }
+
+  /** Returns the "not found" error if the given error occurred because a searched knowledge base was deleted. */
+  private async notFoundIfDeleted(searches: readonly PreparedSearch[], error: unknown): Promise<unknown> {
+    for (const { context } of searches) {
       const notFound = await this.parts.bases.notFoundIfDeleted(context.base, error)
       if (notFound !== undefined) return notFound
     }

@@ -34,6 +34,7 @@ import {
   type MeasureSearch,
   recordHandlers,
 } from './routes.ts'
+import { SearchQueue } from './search-queue.ts'
 import { Searcher } from './searcher.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
@@ -80,8 +81,9 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
-  const searcher = new Searcher(space, filters)
-  const manySearcher = new ManySearcher({ bases, space, filters })
+  const queue = new SearchQueue()
+  const searcher = new Searcher(space, filters, queue)
+  const manySearcher = new ManySearcher({ bases, space, filters, queue })
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,

@@ -21,6 +21,7 @@ import type { BaseContext } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
+import type { SearchQueue } from './search-queue.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
@@ -82,13 +83,23 @@ export interface BaseRanking {
 }
 
 /** The part of a caller that a search needs. */
-export type SearchCaller = Pick<Caller, 'rowAccess' | 'signal'>
+export type SearchCaller = Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal'>
+
+/** A checked search request. If a provider embeds its text, the vector is already there. */
+export interface PreparedSearch {
+  readonly context: BaseContext
+  readonly plan: SearchPlan
+  /** Undefined if the search needs no vector, or if the runtime itself embeds the text. */
+  readonly query: EmbeddedQuery | undefined
+  readonly signal: AbortSignal
+}
 
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
   constructor(
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
     private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
+    private readonly queue: SearchQueue,
   ) {}
 
   /**
@@ -101,30 +112,47 @@ export class Searcher {
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
-    const ranking = await this.rankAtLeast(0, context, body, caller)
-    const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
-    return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+    const prepared = await this.prepareAtLeast(0, context, body, caller)
+    return this.queue.run(caller, async () => {
+      const ranking = await this.rankCandidates(prepared)
+      const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
+      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+    })
   }
 
-  /** Ranks candidates, but does not read their hits. Returns at least `topK` candidates if that many match. */
-  rankCandidates(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<BaseRanking> {
-    return this.rankAtLeast(poolSizeMin, context, body, caller)
+  /**
+   * Prepares a search in several knowledge bases, which ranks at least `topK` candidates if that many match.
+   *
+   * @throws the codes of {@link search}
+   */
+  prepare(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<PreparedSearch> {
+    return this.prepareAtLeast(poolSizeMin, context, body, caller)
   }
 
   /** @param vectorPoolMin  minimum number of candidates if only vectors rank them */
-  private async rankAtLeast(
+  private async prepareAtLeast(
     vectorPoolMin: number,
     context: BaseContext,
     body: SearchRequest,
     caller: SearchCaller,
-  ): Promise<BaseRanking> {
+  ): Promise<PreparedSearch> {
+    const { signal } = caller
     const [access, saved] = await Promise.all([
       caller.rowAccess(context.base.workspaceId),
       this.savedFilter(context, body),
     ])
     const visibility = access.visibility(context.base, { action: 'search' })
     const plan = createPlan(context, body, visibility, { saved, vectorPoolMin })
-    const lists = await this.rankInCurrentSpace(context, plan, caller.signal)
+    // A provider can be slow, so its requests are not part of the work that waits in a queue.
+    const isEmbeddedFirst = plan.mode !== 'lexical' && !context.isFittedByRuntime
+    const query = isEmbeddedFirst ? await this.embedQuery(context, plan, signal) : undefined
+    return { context, plan, query, signal }
+  }
+
+  /** Ranks candidates, but does not read their hits. Call it in the {@link SearchQueue}. */
+  async rankCandidates(prepared: PreparedSearch): Promise<BaseRanking> {
+    const { context, plan } = prepared
+    const lists = await this.rankInCurrentSpace(prepared)
     return {
       context,
       mode: plan.mode,
@@ -144,19 +172,15 @@ export class Searcher {
   }
 
   /** Ranks records. Retries if the vector space changes after the query has been embedded. */
-  private async rankInCurrentSpace(
-    context: BaseContext,
-    plan: SearchPlan,
-    signal: AbortSignal,
-  ): Promise<RankedLists> {
-    return retryOnSpaceChange(() => this.rank(context, plan, signal).catch(undefinedIfSpaceChanged))
+  private async rankInCurrentSpace(prepared: PreparedSearch): Promise<RankedLists> {
+    return retryOnSpaceChange(() => this.rank(prepared).catch(undefinedIfSpaceChanged))
   }
 
-  private async rank(context: BaseContext, plan: SearchPlan, signal: AbortSignal): Promise<RankedLists> {
+  private async rank({ context, plan, query: embedded, signal }: PreparedSearch): Promise<RankedLists> {
     const { mode, poolSize } = plan
     if (mode === 'lexical')
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
-    const query = await this.embedQuery(context, plan, signal)
+    const query = embedded ?? (await this.embedQuery(context, plan, signal))
     if (mode === 'vector')
       return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
     if (hasNoSimilarity(context, query))

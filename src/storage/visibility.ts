@@ -1,3 +1,4 @@
+import type { RecordedCaller } from '../contract/audit-record.ts'
 import type { Filter } from './filter.ts'
 
 declare const brand: unique symbol
@@ -18,6 +19,8 @@ export interface Actor {
   readonly kind: 'operator' | 'principal'
   /** Owner of what the actor adds; null if the actor is not a principal. */
   readonly principalId: string | null
+  /** Caller that views the workspace as the principal; absent if the principal itself is the caller. */
+  readonly viewedBy?: RecordedCaller
 }
 
 /**

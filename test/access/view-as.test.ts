@@ -87,6 +87,27 @@ describe('a caller that views a workspace as a principal', () => {
     expect(refusal).toMatchObject({ subject: { label: 'manager', viewAs: 'ada' } })
   })
 
+  test('is named in the decisions, which are not those of the principal', async () => {
+    const { workspace, manager, ada } = await openWithConversations()
+    const created = await manager(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
+    const base = `${workspace}/knowledge-bases/${created.body.knowledgeBaseId}`
+    const hidden = await ingest((line, json) => manager(line, json, viewAs('bob')), base, { text: 'A text.' })
+    expect((await manager(`GET ${hidden}`, undefined, viewAs('ada'))).status).toBe(404)
+    const denials = `GET ${workspace}/audit/decisions?decision=deny`
+    const [denial, ...others] = itemsOf(await manager(denials))
+    expect(others).toEqual([])
+    expect(denial).toMatchObject({
+      principalId: 'ada',
+      action: 'get',
+      viewedBy: { type: 'apiKey', label: 'manager' },
+    })
+    expect(itemsOf(await ada(denials))).toEqual([])
+    await ada(`GET ${hidden}`)
+    const [own] = itemsOf(await ada(denials))
+    expect(own).toMatchObject({ principalId: 'ada', action: 'get' })
+    expect(own).not.toHaveProperty('viewedBy')
+  })
+
   test('has an ID that is valid', async () => {
     const { conversations, manager } = await openWithConversations()
     const invalid = await manager(`GET ${conversations}`, undefined, viewAs('a b'))

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { productionCost } from '../../src/auth/keys/token.ts'
 import { auditSubject, auditTarget } from '../../src/cli/fields/audit.ts'
+import { decisionColumns } from '../../src/cli/fields/decision.ts'
 import { followEvents } from '../../src/cli/jobs/follow-events.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
+import type { PolicyDecision } from '../../src/contract/policy.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { makeBase } from '../harness/resources.ts'
@@ -39,6 +41,13 @@ describe('the text of an audit record', () => {
     [null, ''],
   ] as [AuditRecord['subject'], string][])('describes the subject %j as "%s"', (subject, words) => {
     expect(auditSubject({ subject })).toBe(words)
+  })
+
+  test('names the caller that views the workspace as the principal of a decision', () => {
+    const principalOf = (decision: object) =>
+      decisionColumns.principal!.value({ principalId: 'ada', ...decision } as PolicyDecision)
+    expect(principalOf({})).toBe('ada')
+    expect(principalOf({ viewedBy: { type: 'apiKey', id: 'i', label: 'ci' } })).toBe('ci (key) as ada')
   })
 
   test.each([

@@ -115,9 +115,12 @@ export class DecisionRecords {
   }
 }
 
-/** Returns false for a caller that is not a principal, because many callers share these decisions. */
-function isOwn({ principalId }: PolicyDecision, { actor }: RowAccess): boolean {
-  return principalId !== null && principalId === actor.principalId
+/**
+ * Returns true for decisions that the principal itself caused. Returns false for a caller that is no principal, because
+ * many callers share these decisions.
+ */
+function isOwn({ principalId, viewedBy }: PolicyDecision, { actor }: RowAccess): boolean {
+  return viewedBy === undefined && principalId !== null && principalId === actor.principalId
 }
 
 /** Returns true for decisions that do not reveal whether a document exists. */

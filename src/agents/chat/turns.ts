@@ -91,7 +91,7 @@ export interface RequestContext {
 }
 
 /** Caller of a turn. */
-type TurnCaller = Pick<Caller, 'auth' | 'rowAccess' | 'signal' | 'requestId'>
+type TurnCaller = Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal' | 'requestId'>
 
 /** Agent, conversation, model and limits of a turn. */
 interface TurnContext {
@@ -198,11 +198,12 @@ export class Turns {
       )
       return new TurnStream(turnEventsOf(opened), caller.signal, cancel)
     }
-    const { auth, requestId } = caller
+    const { auth, client, requestId } = caller
+    const rowAccess = (workspaceId: string) => caller.rowAccess(workspaceId)
     const request = {
       conversationKey,
       body,
-      caller: { auth, rowAccess: (workspaceId: string) => caller.rowAccess(workspaceId), requestId, signal },
+      caller: { auth, client, rowAccess, requestId, signal },
       isUnstreamed: false,
     }
     let sources: SourceSet | undefined

@@ -155,6 +155,8 @@ export class KnowledgeTools {
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
     const options = {
+      auth: context.caller.auth,
+      client: context.caller.client,
       rowAccess: (workspaceId: string) => context.caller.rowAccess(workspaceId),
       signal: context.signal,
       skipsDeleted: true,

@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../contract/audit-record.ts'
+import type { AuditRecord, RecordedCaller } from '../../contract/audit-record.ts'
 import type { Column } from '../terminal/output.ts'
 
 const labelBySubjectType = {
@@ -12,10 +12,14 @@ const labelBySubjectType = {
 /** Describes the caller by its label or ID, its type, and the principal that it viewed the workspace as. */
 export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
-  const name = subject.label ?? subject.id
-  const type = labelBySubjectType[subject.type]
-  const caller = name === null ? type : `${name} (${type})`
-  return subject.viewAs === undefined ? caller : `${caller} as ${subject.viewAs}`
+  return callerAs(subject, subject.viewAs)
+}
+
+/** Describes a caller by its label or ID, its type, and the principal as which it viewed the workspace. */
+export function callerAs({ type, id, label }: RecordedCaller, viewedPrincipalId?: string): string {
+  const name = label ?? id
+  const caller = name === null ? labelBySubjectType[type] : `${name} (${labelBySubjectType[type]})`
+  return viewedPrincipalId === undefined ? caller : `${caller} as ${viewedPrincipalId}`
 }
 
 /** Describes the target of an action, or the reason if the action was denied or failed. */
