@@ -121,11 +121,13 @@ function deleteOldFiles(written, clean) {
  *   breaks, and comments with the path of each source file
  */
 async function build({ clean, readable }) {
-  const [{ build: bundle }, { buildWasm }, { wireContract }] = await Promise.all([
-    import('esbuild'),
-    import('./build-wasm.mjs'),
-    import('./wire-contract.mjs'),
-  ])
+  const [{ build: bundle }, { buildWasm }, { buildSentenceModel, sentenceModelFiles }, { wireContract }] =
+    await Promise.all([
+      import('esbuild'),
+      import('./build-wasm.mjs'),
+      import('./build-sentence-model.mjs'),
+      import('./wire-contract.mjs'),
+    ])
   const { outputFiles } = await bundle({
     absWorkingDir: root,
     entryPoints: await entryPoints(),
@@ -149,8 +151,10 @@ async function build({ clean, readable }) {
   })
   for (const file of outputFiles) replace(file.path, file.contents)
   await buildWasm(outDir)
+  buildSentenceModel(outDir)
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  deleteOldFiles(new Set(outputFiles.map(file => relative(outDir, file.path))), clean)
+  const written = [...outputFiles.map(file => relative(outDir, file.path)), ...sentenceModelFiles]
+  deleteOldFiles(new Set(written), clean)
   const info = { version, commit: commit(), buildTime: new Date().toISOString() }
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
