@@ -12,7 +12,7 @@ const tokenizerSha256 = 'be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f
 const layoutVersion = '1'
 const layers = 6
 /** Output columns that the kernels multiply together. */
-const panelColumns = 8
+const panelColumns = 16
 const int8Max = 127
 
 const license = 'all-minilm-l6-v2.LICENSE.txt'
@@ -182,7 +182,7 @@ function quantizeRows(weights, width) {
 }
 
 /**
- * Returns weights in the order in which the kernels read them: eight rows at a time, and of these two columns at a time.
+ * Returns weights in the order in which the kernels read them: 16 rows at a time, and of these two columns at a time.
  */
 function packPanels(values, width) {
   const packed = new Int8Array(values.length)

@@ -4,8 +4,8 @@
 ;; All addresses are byte offsets in the imported memory. Rows of f32 have a width that is a
 ;; multiple of 8.
 ;;
-;; A matrix product multiplies rows of i16 with panels. A panel has eight columns of the right
-;; matrix: for each pair of inputs k and k + 1, the values of the eight columns at k and k + 1,
+;; A matrix product multiplies rows of i16 with panels. A panel has 16 columns of the right
+;; matrix: for each pair of inputs k and k + 1, the values of the 16 columns at k and k + 1,
 ;; column by column. i32x4.dot_i16x8_s then multiplies one pair of a row, in all lanes, with the
 ;; pairs of four columns, and each lane is the sum of one column. Weights are stored in this order
 ;; as i8, and are widened to i16 one panel at a time, which stays in the cache for all rows.
@@ -15,8 +15,7 @@
 
   ;; out = rows * weights + bias, for f32 out[rowCount][outBytes / 4]. Columns of the result follow
   ;; the panels. The input is i16 with a scale per row, the weights are i8 with a scale per column.
-  ;; rowCount is a multiple of 4 (or is rounded up), pairs is even. `widened` has room for a panel
-  ;; of i16.
+  ;; An odd rowCount is rounded up. `widened` has room for a panel of i16.
   (func (export "linear")
     (param $rows i32) (param $rowBytes i32) (param $rowCount i32) (param $rowScales i32)
     (param $weights i32) (param $pairs i32) (param $panels i32) (param $scales i32) (param $bias i32)
@@ -24,7 +23,7 @@
     (local $to i32) (local $end i32)
     (loop $next
       (local.set $to (local.get $widened))
-      (local.set $end (i32.add (local.get $widened) (i32.shl (local.get $pairs) (i32.const 5))))
+      (local.set $end (i32.add (local.get $widened) (i32.shl (local.get $pairs) (i32.const 6))))
       (loop $widen
         (v128.store (local.get $to) (v128.load8x8_s (local.get $weights)))
         (v128.store offset=16 (local.get $to) (v128.load8x8_s offset=8 (local.get $weights)))
@@ -34,12 +33,12 @@
       (call $multiplyPanel (local.get $rows) (local.get $rowBytes) (local.get $rowCount)
         (local.get $rowScales) (local.get $widened) (local.get $pairs)
         (local.get $scales) (local.get $bias) (local.get $out) (local.get $outBytes))
-      (local.set $scales (i32.add (local.get $scales) (i32.const 32)))
-      (local.set $bias (i32.add (local.get $bias) (i32.const 32)))
-      (local.set $out (i32.add (local.get $out) (i32.const 32)))
+      (local.set $scales (i32.add (local.get $scales) (i32.const 64)))
+      (local.set $bias (i32.add (local.get $bias) (i32.const 64)))
+      (local.set $out (i32.add (local.get $out) (i32.const 64)))
       (br_if $next (local.tee $panels (i32.sub (local.get $panels) (i32.const 1))))))
 
-  ;; Like linear, for panels of i16 and without bias. `zeros` has 32 bytes.
+  ;; Like linear, for panels of i16 and without bias. `zeros` has 64 bytes.
   (func (export "multiply")
     (param $rows i32) (param $rowBytes i32) (param $rowCount i32) (param $rowScales i32)
     (param $columns i32) (param $pairs i32) (param $panels i32) (param $scales i32) (param $zeros i32)
@@ -48,104 +47,86 @@
       (call $multiplyPanel (local.get $rows) (local.get $rowBytes) (local.get $rowCount)
         (local.get $rowScales) (local.get $columns) (local.get $pairs)
         (local.get $scales) (local.get $zeros) (local.get $out) (local.get $outBytes))
-      (local.set $columns (i32.add (local.get $columns) (i32.shl (local.get $pairs) (i32.const 5))))
-      (local.set $scales (i32.add (local.get $scales) (i32.const 32)))
-      (local.set $out (i32.add (local.get $out) (i32.const 32)))
+      (local.set $columns (i32.add (local.get $columns) (i32.shl (local.get $pairs) (i32.const 6))))
+      (local.set $scales (i32.add (local.get $scales) (i32.const 64)))
+      (local.set $out (i32.add (local.get $out) (i32.const 64)))
       (br_if $next (local.tee $panels (i32.sub (local.get $panels) (i32.const 1))))))
 
-  ;; Multiplies four rows at a time with a panel. Sums s are those of the first four columns, sums t
-  ;; those of the others.
+  ;; Multiplies two rows at a time with a panel. Sums s are those of the first row, sums t those of
+  ;; the second. More sums, or two pairs of inputs per iteration, are slower: V8 loads all operands of
+  ;; an iteration before it computes, and then has too few registers.
   (func $multiplyPanel
     (param $rows i32) (param $rowBytes i32) (param $rowCount i32) (param $rowScales i32)
     (param $panel i32) (param $pairs i32) (param $scales i32) (param $bias i32)
     (param $out i32) (param $outBytes i32)
-    (local $a0 i32) (local $a1 i32) (local $a2 i32) (local $a3 i32) (local $b i32) (local $end i32)
-    (local $b0 v128) (local $b1 v128) (local $t v128)
+    (local $a0 i32) (local $a1 i32) (local $b i32) (local $end i32) (local $pair v128)
+    (local $b0 v128) (local $b1 v128) (local $b2 v128) (local $b3 v128)
     (local $s0 v128) (local $s1 v128) (local $s2 v128) (local $s3 v128)
     (local $t0 v128) (local $t1 v128) (local $t2 v128) (local $t3 v128)
-    (local $scale0 v128) (local $scale1 v128) (local $bias0 v128) (local $bias1 v128)
-    (local.set $scale0 (v128.load (local.get $scales)))
-    (local.set $scale1 (v128.load offset=16 (local.get $scales)))
-    (local.set $bias0 (v128.load (local.get $bias)))
-    (local.set $bias1 (v128.load offset=16 (local.get $bias)))
-    (local.set $end (i32.add (local.get $panel) (i32.shl (local.get $pairs) (i32.const 5))))
-    (loop $fourRows
+    (local.set $end (i32.add (local.get $panel) (i32.shl (local.get $pairs) (i32.const 6))))
+    (loop $twoRows
       (local.set $a0 (local.get $rows))
       (local.set $a1 (i32.add (local.get $a0) (local.get $rowBytes)))
-      (local.set $a2 (i32.add (local.get $a1) (local.get $rowBytes)))
-      (local.set $a3 (i32.add (local.get $a2) (local.get $rowBytes)))
-      (local.set $rows (i32.add (local.get $a3) (local.get $rowBytes)))
+      (local.set $rows (i32.add (local.get $a1) (local.get $rowBytes)))
       (local.set $b (local.get $panel))
       (local.set $s0 (v128.const i32x4 0 0 0 0))
-      (local.set $t0 (v128.const i32x4 0 0 0 0))
       (local.set $s1 (v128.const i32x4 0 0 0 0))
-      (local.set $t1 (v128.const i32x4 0 0 0 0))
       (local.set $s2 (v128.const i32x4 0 0 0 0))
-      (local.set $t2 (v128.const i32x4 0 0 0 0))
       (local.set $s3 (v128.const i32x4 0 0 0 0))
+      (local.set $t0 (v128.const i32x4 0 0 0 0))
+      (local.set $t1 (v128.const i32x4 0 0 0 0))
+      (local.set $t2 (v128.const i32x4 0 0 0 0))
       (local.set $t3 (v128.const i32x4 0 0 0 0))
       (loop $inputs
         (local.set $b0 (v128.load (local.get $b)))
         (local.set $b1 (v128.load offset=16 (local.get $b)))
-        (local.set $t (v128.load32_splat (local.get $a0)))
-        (local.set $s0 (i32x4.add (local.get $s0) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t0 (i32x4.add (local.get $t0) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat (local.get $a1)))
-        (local.set $s1 (i32x4.add (local.get $s1) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t1 (i32x4.add (local.get $t1) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat (local.get $a2)))
-        (local.set $s2 (i32x4.add (local.get $s2) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t2 (i32x4.add (local.get $t2) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat (local.get $a3)))
-        (local.set $s3 (i32x4.add (local.get $s3) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t3 (i32x4.add (local.get $t3) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $b0 (v128.load offset=32 (local.get $b)))
-        (local.set $b1 (v128.load offset=48 (local.get $b)))
-        (local.set $t (v128.load32_splat offset=4 (local.get $a0)))
-        (local.set $s0 (i32x4.add (local.get $s0) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t0 (i32x4.add (local.get $t0) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat offset=4 (local.get $a1)))
-        (local.set $s1 (i32x4.add (local.get $s1) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t1 (i32x4.add (local.get $t1) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat offset=4 (local.get $a2)))
-        (local.set $s2 (i32x4.add (local.get $s2) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t2 (i32x4.add (local.get $t2) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $t (v128.load32_splat offset=4 (local.get $a3)))
-        (local.set $s3 (i32x4.add (local.get $s3) (i32x4.dot_i16x8_s (local.get $t) (local.get $b0))))
-        (local.set $t3 (i32x4.add (local.get $t3) (i32x4.dot_i16x8_s (local.get $t) (local.get $b1))))
-        (local.set $a0 (i32.add (local.get $a0) (i32.const 8)))
-        (local.set $a1 (i32.add (local.get $a1) (i32.const 8)))
-        (local.set $a2 (i32.add (local.get $a2) (i32.const 8)))
-        (local.set $a3 (i32.add (local.get $a3) (i32.const 8)))
-        (local.set $b (i32.add (local.get $b) (i32.const 64)))
-        (br_if $inputs (i32.ne (local.get $b) (local.get $end))))
-      (local.set $t (v128.load32_splat (local.get $rowScales)))
-      (v128.store (local.get $out) (f32x4.add (local.get $bias0) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $s0)) (f32x4.mul (local.get $t) (local.get $scale0)))))
-      (v128.store offset=16 (local.get $out) (f32x4.add (local.get $bias1) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $t0)) (f32x4.mul (local.get $t) (local.get $scale1)))))
+        (local.set $b2 (v128.load offset=32 (local.get $b)))
+        (local.set $b3 (v128.load offset=48 (local.get $b)))
+        (local.set $pair (v128.load32_splat (local.get $a0)))
+        (local.set $s0 (i32x4.add (local.get $s0) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b0))))
+        (local.set $s1 (i32x4.add (local.get $s1) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b1))))
+        (local.set $s2 (i32x4.add (local.get $s2) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b2))))
+        (local.set $s3 (i32x4.add (local.get $s3) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b3))))
+        (local.set $pair (v128.load32_splat (local.get $a1)))
+        (local.set $t0 (i32x4.add (local.get $t0) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b0))))
+        (local.set $t1 (i32x4.add (local.get $t1) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b1))))
+        (local.set $t2 (i32x4.add (local.get $t2) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b2))))
+        (local.set $t3 (i32x4.add (local.get $t3) (i32x4.dot_i16x8_s (local.get $pair) (local.get $b3))))
+        (local.set $a0 (i32.add (local.get $a0) (i32.const 4)))
+        (local.set $a1 (i32.add (local.get $a1) (i32.const 4)))
+        (br_if $inputs (i32.ne
+          (local.tee $b (i32.add (local.get $b) (i32.const 64))) (local.get $end))))
+      (local.set $pair (v128.load32_splat (local.get $rowScales)))
+      (v128.store (local.get $out) (f32x4.add (v128.load (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $s0))
+          (f32x4.mul (local.get $pair) (v128.load (local.get $scales))))))
+      (v128.store offset=16 (local.get $out) (f32x4.add (v128.load offset=16 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $s1))
+          (f32x4.mul (local.get $pair) (v128.load offset=16 (local.get $scales))))))
+      (v128.store offset=32 (local.get $out) (f32x4.add (v128.load offset=32 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $s2))
+          (f32x4.mul (local.get $pair) (v128.load offset=32 (local.get $scales))))))
+      (v128.store offset=48 (local.get $out) (f32x4.add (v128.load offset=48 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $s3))
+          (f32x4.mul (local.get $pair) (v128.load offset=48 (local.get $scales))))))
       (local.set $out (i32.add (local.get $out) (local.get $outBytes)))
-      (local.set $t (v128.load32_splat offset=4 (local.get $rowScales)))
-      (v128.store (local.get $out) (f32x4.add (local.get $bias0) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $s1)) (f32x4.mul (local.get $t) (local.get $scale0)))))
-      (v128.store offset=16 (local.get $out) (f32x4.add (local.get $bias1) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $t1)) (f32x4.mul (local.get $t) (local.get $scale1)))))
+      (local.set $pair (v128.load32_splat offset=4 (local.get $rowScales)))
+      (v128.store (local.get $out) (f32x4.add (v128.load (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $t0))
+          (f32x4.mul (local.get $pair) (v128.load (local.get $scales))))))
+      (v128.store offset=16 (local.get $out) (f32x4.add (v128.load offset=16 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $t1))
+          (f32x4.mul (local.get $pair) (v128.load offset=16 (local.get $scales))))))
+      (v128.store offset=32 (local.get $out) (f32x4.add (v128.load offset=32 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $t2))
+          (f32x4.mul (local.get $pair) (v128.load offset=32 (local.get $scales))))))
+      (v128.store offset=48 (local.get $out) (f32x4.add (v128.load offset=48 (local.get $bias))
+        (f32x4.mul (f32x4.convert_i32x4_s (local.get $t3))
+          (f32x4.mul (local.get $pair) (v128.load offset=48 (local.get $scales))))))
       (local.set $out (i32.add (local.get $out) (local.get $outBytes)))
-      (local.set $t (v128.load32_splat offset=8 (local.get $rowScales)))
-      (v128.store (local.get $out) (f32x4.add (local.get $bias0) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $s2)) (f32x4.mul (local.get $t) (local.get $scale0)))))
-      (v128.store offset=16 (local.get $out) (f32x4.add (local.get $bias1) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $t2)) (f32x4.mul (local.get $t) (local.get $scale1)))))
-      (local.set $out (i32.add (local.get $out) (local.get $outBytes)))
-      (local.set $t (v128.load32_splat offset=12 (local.get $rowScales)))
-      (v128.store (local.get $out) (f32x4.add (local.get $bias0) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $s3)) (f32x4.mul (local.get $t) (local.get $scale0)))))
-      (v128.store offset=16 (local.get $out) (f32x4.add (local.get $bias1) (f32x4.mul
-        (f32x4.convert_i32x4_s (local.get $t3)) (f32x4.mul (local.get $t) (local.get $scale1)))))
-      (local.set $out (i32.add (local.get $out) (local.get $outBytes)))
-      (local.set $rowScales (i32.add (local.get $rowScales) (i32.const 16)))
-      (br_if $fourRows (i32.gt_s
-        (local.tee $rowCount (i32.sub (local.get $rowCount) (i32.const 4))) (i32.const 0)))))
+      (local.set $rowScales (i32.add (local.get $rowScales) (i32.const 8)))
+      (br_if $twoRows (i32.gt_s
+        (local.tee $rowCount (i32.sub (local.get $rowCount) (i32.const 2))) (i32.const 0)))))
 
   ;; Writes rows of f32 as integers of at most `limit`, with a scale per row. A row of zeros has
   ;; scale 0.
@@ -176,17 +157,17 @@
       (call $quantize (local.get $rows) (i32.const 32)
         (call $inverse (local.get $limit) (local.get $max)) (local.get $row))
       (local.set $to (i32.add (local.get $panels) (i32.add
-        (i32.shl (i32.shr_u (local.get $i) (i32.const 3)) (i32.const 9))
-        (i32.shl (i32.and (local.get $i) (i32.const 7)) (i32.const 2)))))
+        (i32.shl (i32.shr_u (local.get $i) (i32.const 4)) (i32.const 10))
+        (i32.shl (i32.and (local.get $i) (i32.const 15)) (i32.const 2)))))
       (local.set $from (local.get $row))
       (local.set $end (i32.add (local.get $row) (i32.const 64)))
       (loop $fourPairs
         (local.set $pairs (v128.load (local.get $from)))
         (v128.store32_lane 0 (local.get $to) (local.get $pairs))
-        (v128.store32_lane offset=32 1 (local.get $to) (local.get $pairs))
-        (v128.store32_lane offset=64 2 (local.get $to) (local.get $pairs))
-        (v128.store32_lane offset=96 3 (local.get $to) (local.get $pairs))
-        (local.set $to (i32.add (local.get $to) (i32.const 128)))
+        (v128.store32_lane offset=64 1 (local.get $to) (local.get $pairs))
+        (v128.store32_lane offset=128 2 (local.get $to) (local.get $pairs))
+        (v128.store32_lane offset=192 3 (local.get $to) (local.get $pairs))
+        (local.set $to (i32.add (local.get $to) (i32.const 256)))
         (local.set $from (i32.add (local.get $from) (i32.const 16)))
         (br_if $fourPairs (i32.ne (local.get $from) (local.get $end))))
       (local.set $rows (i32.add (local.get $rows) (local.get $rowBytes)))
@@ -217,21 +198,23 @@
         (f32x4.pmax (local.get $max) (v128.const f32x4 1e-20 1e-20 1e-20 1e-20))))
       (local.set $from (local.get $rows))
       (local.set $to (i32.add (local.get $panels) (i32.add
-        (i32.mul (i32.shr_u (local.get $column) (i32.const 3)) (i32.shl (local.get $pairs) (i32.const 5)))
-        (i32.shl (i32.and (local.get $column) (i32.const 4)) (i32.const 2)))))
+        (i32.mul (i32.shr_u (local.get $column) (i32.const 4)) (i32.shl (local.get $pairs) (i32.const 6)))
+        (i32.shl (i32.and (local.get $column) (i32.const 12)) (i32.const 2)))))
       (local.set $i (i32.const 0))
       (loop $nextPair
         (local.set $first (v128.const i32x4 0 0 0 0))
         (local.set $second (v128.const i32x4 0 0 0 0))
         (if (i32.lt_u (local.get $i) (local.get $rowCount)) (then
-          (local.set $first (call $round (f32x4.mul (local.get $inverse) (v128.load (local.get $from)))))))
+          (local.set $first (f32x4.add (f32x4.mul (local.get $inverse) (v128.load (local.get $from)))
+            (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)))))
         (if (i32.lt_u (i32.add (local.get $i) (i32.const 1)) (local.get $rowCount)) (then
-          (local.set $second (call $round (f32x4.mul (local.get $inverse)
-            (v128.load (i32.add (local.get $from) (local.get $rowBytes))))))))
+          (local.set $second (f32x4.add (f32x4.mul (local.get $inverse)
+            (v128.load (i32.add (local.get $from) (local.get $rowBytes))))
+            (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)))))
         (v128.store (local.get $to) (v128.or
           (v128.and (local.get $first) (v128.const i32x4 0xffff 0xffff 0xffff 0xffff))
           (i32x4.shl (local.get $second) (i32.const 16))))
-        (local.set $to (i32.add (local.get $to) (i32.const 32)))
+        (local.set $to (i32.add (local.get $to) (i32.const 64)))
         (local.set $from (i32.add (local.get $from) (i32.shl (local.get $rowBytes) (i32.const 1))))
         (local.set $i (i32.add (local.get $i) (i32.const 2)))
         (br_if $nextPair (i32.lt_u (local.get $i) (i32.shl (local.get $pairs) (i32.const 1)))))
@@ -247,7 +230,7 @@
     (param $rows i32) (param $rowCount i32) (param $columns i32) (param $width i32)
     (param $out i32) (param $scales i32)
     (local $at i32) (local $end i32) (local $max v128) (local $sums v128) (local $sum f32) (local $size f32)
-    (local $factor v128)
+    (local $x v128) (local $n v128) (local $power v128) (local $p v128)
     (loop $next
       (local.set $end (i32.add (local.get $rows) (i32.shl (local.get $width) (i32.const 2))))
       (local.set $at (i32.add (local.get $rows) (i32.shl (local.get $columns) (i32.const 2))))
@@ -267,9 +250,27 @@
       (local.set $sums (v128.const f32x4 0 0 0 0))
       (local.set $at (local.get $rows))
       (loop $exponentiate
-        (local.set $factor (call $exp (f32x4.sub (v128.load (local.get $at)) (local.get $max))))
-        (v128.store (local.get $at) (local.get $factor))
-        (local.set $sums (f32x4.add (local.get $sums) (local.get $factor)))
+        ;; e^x = 2^n * e^r for x = n * ln 2 + r, with the polynomial of expf in Cephes.
+        (local.set $x (f32x4.pmax (f32x4.sub (v128.load (local.get $at)) (local.get $max)) (v128.const f32x4 -87 -87 -87 -87)))
+        (local.set $power (f32x4.add (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)
+          (f32x4.mul (local.get $x) (v128.const f32x4 1.44269504088896341 1.44269504088896341 1.44269504088896341 1.44269504088896341))))
+        (local.set $n (f32x4.sub (local.get $power) (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)))
+        (local.set $x (f32x4.sub (local.get $x)
+          (f32x4.mul (local.get $n) (v128.const f32x4 0.693359375 0.693359375 0.693359375 0.693359375))))
+        (local.set $x (f32x4.add (local.get $x)
+          (f32x4.mul (local.get $n) (v128.const f32x4 2.12194440e-4 2.12194440e-4 2.12194440e-4 2.12194440e-4))))
+        (local.set $p (v128.const f32x4 1.9875691500e-4 1.9875691500e-4 1.9875691500e-4 1.9875691500e-4))
+        (local.set $p (f32x4.add (v128.const f32x4 1.3981999507e-3 1.3981999507e-3 1.3981999507e-3 1.3981999507e-3) (f32x4.mul (local.get $p) (local.get $x))))
+        (local.set $p (f32x4.add (v128.const f32x4 8.3334519073e-3 8.3334519073e-3 8.3334519073e-3 8.3334519073e-3) (f32x4.mul (local.get $p) (local.get $x))))
+        (local.set $p (f32x4.add (v128.const f32x4 4.1665795894e-2 4.1665795894e-2 4.1665795894e-2 4.1665795894e-2) (f32x4.mul (local.get $p) (local.get $x))))
+        (local.set $p (f32x4.add (v128.const f32x4 1.6666665459e-1 1.6666665459e-1 1.6666665459e-1 1.6666665459e-1) (f32x4.mul (local.get $p) (local.get $x))))
+        (local.set $p (f32x4.add (v128.const f32x4 5.0000001201e-1 5.0000001201e-1 5.0000001201e-1 5.0000001201e-1) (f32x4.mul (local.get $p) (local.get $x))))
+        (local.set $p (f32x4.add (v128.const f32x4 1 1 1 1) (f32x4.add (local.get $x)
+          (f32x4.mul (f32x4.mul (local.get $x) (local.get $x)) (local.get $p)))))
+        ;; The lowest bits of $power are n, which is added to the exponent.
+        (local.set $p (i32x4.add (local.get $p) (i32x4.shl (local.get $power) (i32.const 23))))
+        (v128.store (local.get $at) (local.get $p))
+        (local.set $sums (f32x4.add (local.get $sums) (local.get $p)))
         (br_if $exponentiate (i32.ne
           (local.tee $at (i32.add (local.get $at) (i32.const 16))) (local.get $end))))
       (local.set $sum (call $sum (local.get $sums)))
@@ -348,23 +349,25 @@
       (local.set $rows (local.get $end))
       (br_if $next (local.tee $rowCount (i32.sub (local.get $rowCount) (i32.const 1))))))
 
-  ;; Writes `width` f32, each times a factor and rounded, as i16. `width` is a multiple of 8.
+  ;; Writes `width` f32, each times a factor and rounded, as i16. `width` is a multiple of 8. The
+  ;; products are smaller than 2^22. Adding 1.5 * 2^23 therefore rounds them, and leaves the integer in the
+  ;; lowest bits.
   (func $quantize (param $from i32) (param $width i32) (param $factor v128) (param $out i32)
     (local $end i32)
     (local.set $end (i32.add (local.get $from) (i32.shl (local.get $width) (i32.const 2))))
     (loop $next
       (v128.store (local.get $out) (i16x8.narrow_i32x4_s
-        (call $round (f32x4.mul (local.get $factor) (v128.load (local.get $from))))
-        (call $round (f32x4.mul (local.get $factor) (v128.load offset=16 (local.get $from))))))
+        (i32x4.sub
+          (f32x4.add (f32x4.mul (local.get $factor) (v128.load (local.get $from)))
+            (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23))
+          (v128.const i32x4 0x4b400000 0x4b400000 0x4b400000 0x4b400000))
+        (i32x4.sub
+          (f32x4.add (f32x4.mul (local.get $factor) (v128.load offset=16 (local.get $from)))
+            (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23))
+          (v128.const i32x4 0x4b400000 0x4b400000 0x4b400000 0x4b400000))))
       (local.set $out (i32.add (local.get $out) (i32.const 16)))
       (br_if $next (i32.ne
         (local.tee $from (i32.add (local.get $from) (i32.const 32))) (local.get $end)))))
-
-  ;; Rounds numbers of a magnitude below 2^22 to integers. The addition moves the integer into the
-  ;; lowest bits of the number.
-  (func $round (param $v v128) (result v128)
-    (i32x4.sub (f32x4.add (local.get $v) (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23))
-      (v128.const i32x4 0x4b400000 0x4b400000 0x4b400000 0x4b400000)))
 
   ;; Returns limit / max in all lanes; 0 for max 0.
   (func $inverse (param $limit f32) (param $max f32) (result v128)
@@ -387,27 +390,4 @@
   (func $sum (param $v v128) (result f32)
     (f32.add
       (f32.add (f32x4.extract_lane 0 (local.get $v)) (f32x4.extract_lane 1 (local.get $v)))
-      (f32.add (f32x4.extract_lane 2 (local.get $v)) (f32x4.extract_lane 3 (local.get $v)))))
-
-  ;; Exponential function of numbers up to 0: 2^n * e^r for x = n * ln 2 + r, with the polynomial of
-  ;; expf in Cephes. Numbers below -87 count as -87.
-  (func $exp (param $x v128) (result v128)
-    (local $n v128) (local $power v128) (local $p v128)
-    (local.set $x (f32x4.pmax (local.get $x) (v128.const f32x4 -87 -87 -87 -87)))
-    (local.set $power (f32x4.add (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)
-      (f32x4.mul (local.get $x) (v128.const f32x4 1.44269504088896341 1.44269504088896341 1.44269504088896341 1.44269504088896341))))
-    (local.set $n (f32x4.sub (local.get $power) (v128.const f32x4 0x1.8p23 0x1.8p23 0x1.8p23 0x1.8p23)))
-    (local.set $x (f32x4.sub (local.get $x)
-      (f32x4.mul (local.get $n) (v128.const f32x4 0.693359375 0.693359375 0.693359375 0.693359375))))
-    (local.set $x (f32x4.add (local.get $x)
-      (f32x4.mul (local.get $n) (v128.const f32x4 2.12194440e-4 2.12194440e-4 2.12194440e-4 2.12194440e-4))))
-    (local.set $p (v128.const f32x4 1.9875691500e-4 1.9875691500e-4 1.9875691500e-4 1.9875691500e-4))
-    (local.set $p (f32x4.add (v128.const f32x4 1.3981999507e-3 1.3981999507e-3 1.3981999507e-3 1.3981999507e-3) (f32x4.mul (local.get $p) (local.get $x))))
-    (local.set $p (f32x4.add (v128.const f32x4 8.3334519073e-3 8.3334519073e-3 8.3334519073e-3 8.3334519073e-3) (f32x4.mul (local.get $p) (local.get $x))))
-    (local.set $p (f32x4.add (v128.const f32x4 4.1665795894e-2 4.1665795894e-2 4.1665795894e-2 4.1665795894e-2) (f32x4.mul (local.get $p) (local.get $x))))
-    (local.set $p (f32x4.add (v128.const f32x4 1.6666665459e-1 1.6666665459e-1 1.6666665459e-1 1.6666665459e-1) (f32x4.mul (local.get $p) (local.get $x))))
-    (local.set $p (f32x4.add (v128.const f32x4 5.0000001201e-1 5.0000001201e-1 5.0000001201e-1 5.0000001201e-1) (f32x4.mul (local.get $p) (local.get $x))))
-    (local.set $p (f32x4.add (v128.const f32x4 1 1 1 1) (f32x4.add (local.get $x)
-      (f32x4.mul (f32x4.mul (local.get $x) (local.get $x)) (local.get $p)))))
-    ;; The lowest bits of $power are n, which is added to the exponent.
-    (i32x4.add (local.get $p) (i32x4.shl (local.get $power) (i32.const 23)))))
+      (f32.add (f32x4.extract_lane 2 (local.get $v)) (f32x4.extract_lane 3 (local.get $v))))))

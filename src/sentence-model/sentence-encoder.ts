@@ -16,9 +16,9 @@ const PROJECTION_WIDTH = 3 * SENTENCE_DIMENSION
 /** Width between the two linear layers that follow the attention. */
 const EXPANSION_WIDTH = 1_536
 
-const PANEL_COLUMNS = 8
+const PANEL_COLUMNS = 16
 /** Bytes of two inputs of a panel of i16. */
-const PAIR_BYTES = 32
+const PAIR_BYTES = 64
 
 /** Largest integers of a row for which no sum of products with weights of i8 overflows. */
 const LIMIT = 32_767
@@ -313,8 +313,8 @@ class AddressSpace {
 }
 
 function reserveBuffers(space: AddressSpace): Buffers {
-  // Kernels process four rows at a time, and may therefore write up to three more.
-  const rows = TOKENS_MAX + 4
+  // Kernels process two rows at a time, and may therefore write one more.
+  const rows = TOKENS_MAX + 1
   const floats = (width: number) => space.reserve(rows * width * 4)
   const integers = (width: number) => space.reserve(rows * width * 2)
   return {
