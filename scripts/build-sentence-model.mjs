@@ -209,7 +209,11 @@ function serializeSafetensors(tensors, metadata) {
   const padded = Math.ceil((json.length + 8) / 64) * 64 - 8
   const length = Buffer.alloc(8)
   length.writeBigUInt64LE(BigInt(padded))
-  return Buffer.concat([length, Buffer.from(json.padEnd(padded)), ...Object.values(tensors).map(({ bytes }) => bytes)])
+  return Buffer.concat([
+    length,
+    Buffer.from(json.padEnd(padded)),
+    ...Object.values(tensors).map(({ bytes }) => bytes),
+  ])
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

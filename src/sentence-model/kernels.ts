@@ -62,14 +62,7 @@ export interface EncoderKernels {
     panels: number,
     scales: number,
   ): void
-  softmax(
-    rows: number,
-    rowCount: number,
-    columns: number,
-    width: number,
-    out: number,
-    scales: number,
-  ): void
+  softmax(rows: number, rowCount: number, columns: number, width: number, out: number, scales: number): void
   gelu(values: number, count: number): void
   addAndNormalize(
     rows: number,

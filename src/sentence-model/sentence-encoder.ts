@@ -1,7 +1,12 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
 import { unitVector } from '../base/unit-vector.ts'
-import { createEncoderMemory, type EncoderKernels, type EncoderMemory, openEncoderKernels } from './kernels.ts'
+import {
+  createEncoderMemory,
+  type EncoderKernels,
+  type EncoderMemory,
+  openEncoderKernels,
+} from './kernels.ts'
 import { ModelFile } from './model-file.ts'
 import { TOKENS_MAX, WordPieceTokenizer } from './word-piece-tokenizer.ts'
 
@@ -221,7 +226,12 @@ export class SentenceEncoder {
         for (let at = 0; at < SENTENCE_DIMENSION; at++) hidden[to + at] = weights[from + at]! * factor
         row++
       }
-      this.#addAndNormalize(this.#buffers.hidden + first * SENTENCE_DIMENSION * 4, positions, tokens.length, norm)
+      this.#addAndNormalize(
+        this.#buffers.hidden + first * SENTENCE_DIMENSION * 4,
+        positions,
+        tokens.length,
+        norm,
+      )
     }
     return row
   }
