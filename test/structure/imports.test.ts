@@ -13,6 +13,7 @@ const allowed: Record<string, readonly string[]> = {
   auth: ['contract', 'base', 'storage', 'config', 'access'],
   access: ['contract', 'base', 'storage', 'config'],
   models: ['contract', 'base', 'config'],
+  'sentence-model': ['base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   knowledge: ['contract', 'base', 'storage', 'access', 'models', 'workspaces', 'jobs'],
