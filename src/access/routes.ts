@@ -75,7 +75,7 @@ export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTo
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
     viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
     documents: async input => ({ status: 200, body: await tools.documents(input) }),
-    counts: async input => ({ status: 200, body: await tools.counts(input) }),
+    counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }
 }

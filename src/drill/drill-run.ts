@@ -45,9 +45,8 @@ export interface DrillWorld {
 export interface CanaryConversation extends Canary {
   readonly owner: string
   readonly conversationId: string
+  /** The message with the question, which has an image. */
   readonly questionId: string
-  /** A question with an image. */
-  readonly imageMessageId: string
   readonly attachmentId: string
 }
 

@@ -24,7 +24,6 @@ import {
   changeProbes,
   fileForm,
   historyProbes,
-  plantingRoutes,
   question,
   type RouteProbe,
   readOwnDocuments,
@@ -343,7 +342,6 @@ async function startConversation(
     owner: principalId,
     conversationId,
     questionId: user.messageId,
-    imageMessageId: user.messageId,
     attachmentId,
   }
   run.watch(conversation)
@@ -374,11 +372,3 @@ async function listAll<Item>(run: DrillRun, name: string): Promise<Item[]> {
   } while (cursor !== null)
   return items
 }
-
-/** Names of all routes that a drill asks. */
-export const askedRoutes: ReadonlySet<string> = new Set([
-  ...plantingRoutes.keys(),
-  ...historyProbes.keys(),
-  ...readProbes.keys(),
-  ...changeProbes.keys(),
-])

@@ -146,9 +146,17 @@ async function callMcp({ run, principalId }: Asker, method: string, params: obje
   return (await run.ask('mcp.send', principalId, { body, headers: acceptsEvents })).text
 }
 
+/** @throws Error  the tool does not accept the arguments, so that the call proves nothing */
+async function callTool(asker: Asker, name: string, args: object = {}): Promise<string> {
+  const text = await callMcp(asker, 'tools/call', { name, arguments: args })
+  if (text.includes('Invalid arguments for tool')) throw new Error(`the drill called a tool wrongly: ${text}`)
+  return text
+}
+
 async function askMcp(asker: Asker): Promise<void> {
   const { run, world, principalId } = asker
-  const tool = (name: string, args: object = {}) => callMcp(asker, 'tools/call', { name, arguments: args })
+  const { agentId } = world
+  const tool = (name: string, args?: object) => callTool(asker, name, args)
   for (const { knowledgeBaseId } of world.bases) {
     const inBase = world.documents.filter(({ base }) => base.knowledgeBaseId === knowledgeBaseId)
     const listed = await tool('list_documents', { knowledgeBaseId, limit: mcpItemsMax })
@@ -163,12 +171,14 @@ async function askMcp(asker: Asker): Promise<void> {
   await callMcp(asker, 'resources/list')
   await tool('list_knowledge_bases')
   await tool('list_agents')
-  await tool('list_chats', { agentId: world.agentId })
+  await tool('list_chats', { agentId })
   for (const { conversationId } of world.conversations)
     await tool('list_chat_messages', { chatId: conversationId })
-  await tool('run_agent', { agentId: world.agentId, message: question })
+  const answer = await tool('run_agent', { agentId, content: question })
+  if (!answer.includes('completed'))
+    run.reportRefusal('mcp.send', principalId, `run_agent: ${answer.slice(0, 200)}`)
   for (const { conversationId } of world.conversations.filter(isHiddenFrom(principalId)))
-    await tool('chat_send', { chatId: conversationId, message: question })
+    await tool('chat_send', { agentId, chatId: conversationId, content: question })
 }
 
 /** Returns a form with a text file. */
@@ -199,7 +209,7 @@ export async function readOwnDocuments(asker: Asker): Promise<void> {
     if (!viewers.has(principalId)) continue
     const params = { knowledgeBaseId: base.knowledgeBaseId, documentId }
     await run.ask('documents.show', principalId, { params })
-    await callMcp(asker, 'tools/call', { name: 'get_document', arguments: params })
+    await callTool(asker, 'get_document', params)
   }
 }
 
@@ -355,11 +365,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   eachConversation('messages.list'),
   eachConversation('messages.show'),
   eachConversation('messages.versions'),
-  eachConversation(
-    'messages.image',
-    ({ imageMessageId }) => ({ params: { messageId: imageMessageId, imageIndex: '0' } }),
-    'neither',
-  ),
+  eachConversation('messages.image', () => ({ params: { imageIndex: '0' } }), 'neither'),
   eachConversation('attachments.list'),
   eachConversation('attachments.show', ({ attachmentId }) => ({ params: { attachmentId } })),
 ])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fullVisibility } from '../../src/access/row-access.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { askedRoutes, runDrill } from '../../src/drill/drill.ts'
+import { runDrill } from '../../src/drill/drill.ts'
 import type { DrillReport } from '../../src/drill/drill-report.ts'
 import { echoModel } from '../../src/drill/echo-model.ts'
 import {
@@ -46,7 +46,8 @@ async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
 
 test('each route below a workspace is asked in a drill, or declared to have no content', () => {
   const declared = [...workspaceRoutes.keys()].sort()
-  expect([...askedRoutes, ...routesWithoutContent.keys()].sort()).toEqual(declared)
+  const asked = [plantingRoutes, historyProbes, readProbes, changeProbes].flatMap(each => [...each.keys()])
+  expect([...asked, ...routesWithoutContent.keys()].sort()).toEqual(declared)
 })
 
 test('a drill finds no leaks, and each route shows canaries or refuses requests as declared', {

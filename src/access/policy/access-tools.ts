@@ -12,17 +12,18 @@ import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { PageQuery } from '../../contract/page.ts'
 import type { HandlerInput, HandlerReply } from '../../contract/route.ts'
+import type { Payload } from '../../storage/content.ts'
 import type { Cursors, Pager, RowPage } from '../../storage/cursor.ts'
+import { createMatcher } from '../../storage/filter.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { principalOfKey } from '../principal-of-key.ts'
 import { toActingPrincipal } from '../principals.ts'
-import { requireWorkspace } from '../require-workspace.ts'
 import type { AccessHistory, AccessState, RecordedPrincipal } from '../versions/access-history.ts'
 import { builtInPolicy, enabledPolicyDsl, type PolicySource } from './base-policy.ts'
 import { requirePolicy } from './check.ts'
 import { compilePolicy, toFilter } from './compile.ts'
-import { documentMatcher, type PolicyDocument, policyColumns } from './document-fields.ts'
+import { type PolicyDocument, policyColumns, policyPayload } from './document-fields.ts'
 import type { ActingPrincipal } from './evaluate.ts'
 import { explainPolicy, type PolicyExplanation } from './explain.ts'
 import { parsePolicy } from './parse.ts'
@@ -62,6 +63,8 @@ const otherPrincipalId = '\u0001other'
 const namedPrincipalsMax = 100_000
 /** Number of principals to check before other work can run. */
 const checksPerTurn = 200
+/** Number of documents to compare for a page of principals before other work can run. A document takes about 0.2 ms. */
+const comparedPerTurn = 50
 
 /** Answers who can see what. All answers are about all documents, whatever the caller can see. */
 export class AccessTools {
@@ -137,25 +140,24 @@ export class AccessTools {
       filter: `${principalId}@${at}`,
     }
     const page = await this.deps.pager.searchPage(tables.documents, list, query, {
-      finds: async row => isVisible(await state.document(row)),
+      finds: async row => isVisible(policyPayload(await state.document(row))),
       isExhausted: false,
     })
     return { ...page, items: page.items.map(toToolDocument) }
   }
 
   /** @throws workspace_not_found, validation_error, invalid_cursor */
-  async counts({
-    params: { workspaceId },
-    query,
-    body: { principalId, at },
-  }: Input<'counts'>): Promise<Answer<'counts'>> {
+  async counts(
+    { params: { workspaceId }, query, body: { principalId, at } }: Input<'counts'>,
+    signal: AbortSignal,
+  ): Promise<Answer<'counts'>> {
     const state = await this.deps.history.stateAt(workspaceId, at)
     const acting = toActingPrincipal(principalId, await state.principal(principalId))
     const page = await this.#listBases(workspaceId, query)
     const items: VisibleCount[] = []
     for (const current of page.items) {
       const base = await state.knowledgeBase(current)
-      if (base) items.push(await this.#countVisible(state, base, acting))
+      if (base) items.push(await this.#countVisible(state, base, acting, signal))
     }
     return { ...page, items }
   }
@@ -172,7 +174,7 @@ export class AccessTools {
       policyDsl === null ? builtInRule : { rule: 'proposed' as const, source: parseProposed(policyDsl) },
     ]
     const list = ['diff', workspaceId, knowledgeBaseId].join('/')
-    const candidates = await this.#candidates(workspaceId, state, await this.#namedIn(base))
+    const candidates = await this.#candidates(workspaceId, state, await this.#namedIn(base, signal))
     const remaining = this.#after(candidates, list, query)
     const examined = remaining.slice(0, query.limit)
     const comparison = ({ principalId, recorded }: Candidate): Comparison => {
@@ -185,9 +187,12 @@ export class AccessTools {
     }
     const comparisons = examined.map(candidate => ({ candidate, ...comparison(candidate) }))
     const other = comparison({ principalId: otherPrincipalId, recorded: undefined })
-    for await (const document of this.#documentsOf(base)) {
-      signal.throwIfAborted()
-      for (const compared of [...comparisons, other]) addChange(compared, document, documentsListed)
+    const all = [...comparisons, other]
+    let documents = 0
+    for await (const document of this.#documentsOf(base, signal)) {
+      const payload = policyPayload(document)
+      for (const compared of all) addChange(compared, document, payload, documentsListed)
+      if (++documents % comparedPerTurn === 0) await yieldToEventLoop()
     }
     const last = remaining.length > examined.length ? examined.at(-1) : undefined
     return {
@@ -204,22 +209,29 @@ export class AccessTools {
     state: AccessState,
     base: KnowledgeBase,
     acting: ActingPrincipal,
+    signal: AbortSignal,
   ): Promise<VisibleCount> {
     const applied = appliedRule(state, base)
     const isVisible = visibilityTest(applied, acting)
     const counts = { visible: 0, total: 0 }
-    for await (const document of this.#documentsOf(base)) {
+    for await (const document of this.#documentsOf(base, signal)) {
       counts.total++
-      if (isVisible(await state.document(document))) counts.visible++
+      if (isVisible(policyPayload(await state.document(document)))) counts.visible++
     }
     const { knowledgeBaseId, name } = base
     return { knowledgeBaseId, name, rule: applied.rule, ...counts }
   }
 
-  async *#documentsOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): AsyncGenerator<DocumentRow> {
+  async *#documentsOf(
+    { workspaceId, knowledgeBaseId }: KnowledgeBase,
+    signal: AbortSignal,
+  ): AsyncGenerator<DocumentRow> {
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     for await (const slice of this.deps.pager.slices(tables.documents, list))
-      for (const { row } of slice) yield row
+      for (const { row } of slice) {
+        signal.throwIfAborted()
+        yield row
+      }
   }
 
   #listBases(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
@@ -230,7 +242,6 @@ export class AccessTools {
     const stored = await this.deps.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId])
     const base = stored && (await state.knowledgeBase(stored.row))
     if (base) return base
-    await requireWorkspace(this.deps.rows, workspaceId)
     throw new WbError(
       'knowledge_base_not_found',
       stored
@@ -276,9 +287,9 @@ export class AccessTools {
   }
 
   /** @throws validation_error  the documents name too many principals */
-  async #namedIn(base: KnowledgeBase): Promise<Set<string>> {
+  async #namedIn(base: KnowledgeBase, signal: AbortSignal): Promise<Set<string>> {
     const named = new Set<string>()
-    for await (const document of this.#documentsOf(base)) {
+    for await (const document of this.#documentsOf(base, signal)) {
       for (const principalId of namedBy(document)) named.add(principalId)
       if (named.size > namedPrincipalsMax)
         throw new WbError(
@@ -299,17 +310,18 @@ export class AccessTools {
 
 /** A comparison of two policies for one principal. */
 interface Comparison {
-  readonly wasVisible: (document: PolicyDocument) => boolean
-  readonly isVisible: (document: PolicyDocument) => boolean
+  readonly wasVisible: VisibilityTest
+  readonly isVisible: VisibilityTest
   readonly change: Pick<PolicyChange, 'gains' | 'loses'>
 }
 
 function addChange(
   { wasVisible, isVisible, change }: Comparison,
   document: DocumentRow,
+  payload: Payload,
   listed: number,
 ): void {
-  const [was, is] = [wasVisible(document), isVisible(document)]
+  const [was, is] = [wasVisible(payload), isVisible(payload)]
   if (was === is) return
   const changed = is ? change.gains : change.loses
   changed.total++
@@ -336,12 +348,12 @@ function parseProposed(dsl: string): PolicySource {
   return { dsl, policy: requirePolicy('policyDsl', dsl) }
 }
 
-/** Returns a function that is true for the documents that a principal sees, as the store filters them. */
-function visibilityTest(
-  { source }: AppliedRule,
-  acting: ActingPrincipal,
-): (document: PolicyDocument) => boolean {
-  return documentMatcher({ filter: source ? toFilter(compilePolicy(source.policy, acting)) : undefined })
+/** Returns true for the payload of a document that a principal sees. */
+type VisibilityTest = (payload: Payload) => boolean
+
+/** Returns a test of the documents that a principal sees, as the store filters them. */
+function visibilityTest({ source }: AppliedRule, acting: ActingPrincipal): VisibilityTest {
+  return createMatcher(source ? toFilter(compilePolicy(source.policy, acting)) : undefined)
 }
 
 function namedBy({ visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {

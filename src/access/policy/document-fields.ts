@@ -47,9 +47,7 @@ export function policyColumns(document: PolicyDocument): PolicyRow {
 }
 
 /** Returns a function that is true for the documents that a caller may see. */
-export function documentMatcher({
-  filter,
-}: Pick<Visibility, 'filter'>): (document: PolicyDocument) => boolean {
+export function documentMatcher({ filter }: Visibility): (document: PolicyDocument) => boolean {
   const matches = createMatcher(filter)
   return document => matches(policyPayload(document))
 }
