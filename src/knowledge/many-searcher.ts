@@ -19,6 +19,7 @@ import {
   type SearchCaller,
   Searcher,
 } from './searcher.ts'
+import type { SentenceSearch } from './sentence-search.ts'
 import type { VectorSpace } from './vector-space.ts'
 import { totalWeight } from './word-weights.ts'
 
@@ -37,6 +38,7 @@ interface ManySearcherParts {
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
   readonly filters: KnowledgeFilters
+  readonly sentences: SentenceSearch | undefined
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -96,7 +98,11 @@ export class ManySearcher {
       )
     const { bases } = this.parts
     const contexts = await Promise.all(ids.map(id => bases.openContext(workspaceId, id).catch(onDeleted)))
-    const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
+    const searcher = new Searcher(
+      embedOncePerService(this.parts.space),
+      this.parts.filters,
+      this.parts.sentences?.forOneQuestion(),
+    )
     const ranked = await pMap(
       contexts.filter(context => context !== undefined),
       context =>

@@ -21,6 +21,7 @@ import type { BaseContext } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
+import type { SentenceSearch } from './sentence-search.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
@@ -42,6 +43,10 @@ const lexicalWeightDefault = 0.5
  * values had worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
+/** Weight of the sentence model if the best passages by words contain no word of the question. */
+const sentenceWeightMax = 0.8
+/** Number of best passages by words in which the words of the question are looked up. */
+const coveragePassagesMax = 10
 /** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
 const lexicalRankWeight = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
@@ -89,6 +94,8 @@ export class Searcher {
   constructor(
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
     private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
+    /** Undefined if the runtime has no sentence model. */
+    private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
   ) {}
 
   /**
@@ -159,21 +166,8 @@ export class Searcher {
     const query = await this.embedQuery(context, plan, signal)
     if (mode === 'vector')
       return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
-    if (hasNoSimilarity(context, query))
-      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
-    const [vector, lexical, representedShare] = await Promise.all([
-      rankByVector(context, plan, query),
-      rankByWords(context, plan),
-      computeRepresentedShare(context, plan, query),
-    ])
-    // A space that the runtime fits is the placeholder until its first fit, which creates generation 1.
-    const isPlaceholder = context.isFittedByRuntime && query.generation === 0
-    const requestedWeight =
-      plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-    const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
-    const ranked =
-      context.isFittedByRuntime && !isPlaceholder ? await withFeedback(context, plan, query, lists) : lists
-    return hasPhrase(plan.text!) ? keepLexicalRecords(ranked) : ranked
+    const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
+    return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
   }
 
   private async embedQuery(
@@ -186,6 +180,50 @@ export class Searcher {
       ? { vector: plan.vector, generation, unknownWords: [] }
       : this.space.embedQuery(context, plan.text!, signal)
   }
+
+  /** Adds the ranking by the sentence model to a hybrid ranking. */
+  private async addSentences(
+    context: BaseContext,
+    plan: SearchPlan,
+    hybrid: Promise<RankedLists>,
+    signal: AbortSignal,
+  ): Promise<RankedLists> {
+    // A word that is still being typed has no meaning yet.
+    if (!this.sentences || plan.isTyping) return hybrid
+    const { poolSize: limit, constraints } = plan
+    const [lists, list] = await Promise.all([
+      hybrid,
+      this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
+    ])
+    if (!list) return lists
+    const weight =
+      plan.lexicalWeight === undefined
+        ? sentenceWeight(await bestCoverage(context, plan, lists))
+        : (1 - plan.lexicalWeight) / 2
+    return { ...lists, sentences: { list, weight } }
+  }
+}
+
+/** Ranks records by vectors and by words. */
+async function rankHybrid(
+  context: BaseContext,
+  plan: SearchPlan,
+  query: EmbeddedQuery,
+): Promise<RankedLists> {
+  const { poolSize } = plan
+  if (hasNoSimilarity(context, query))
+    return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+  const [vector, lexical, representedShare] = await Promise.all([
+    rankByVector(context, plan, query),
+    rankByWords(context, plan),
+    computeRepresentedShare(context, plan, query),
+  ])
+  // A space that the runtime fits is the placeholder until its first fit, which creates generation 1.
+  const isPlaceholder = context.isFittedByRuntime && query.generation === 0
+  const requestedWeight =
+    plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+  const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
+  return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
 }
 
 function rankByVector(
@@ -199,7 +237,13 @@ function rankByVector(
 /** Keeps only records of the lexical list. If the query has phrases, these are the records known to contain them. */
 function keepLexicalRecords(lists: RankedLists): RankedLists {
   const lexicalRecords = new Set(lists.lexical.map(({ record }) => record))
-  return { ...lists, vector: lists.vector.filter(({ record }) => lexicalRecords.has(record)) }
+  const keep = (list: readonly ScoredRecord[]) => list.filter(({ record }) => lexicalRecords.has(record))
+  const { vector, sentences } = lists
+  return {
+    ...lists,
+    vector: keep(vector),
+    sentences: sentences && { ...sentences, list: keep(sentences.list) },
+  }
 }
 
 /** Returns true if the query has similarity 0 with every record, so that vectors cannot rank the records. */
@@ -217,6 +261,30 @@ async function computeRepresentedShare(
   return unknown.size === 0
     ? 1
     : knownShare(unknown, await occurrences(context, plan.text!, [], plan.constraints))
+}
+
+/**
+ * Returns the weight of the sentence model. If the best passage has the words of the question, words decide; if it does
+ * not, meaning decides.
+ *
+ * @param coverage  share of the question's words in a passage, 0 to 1; see {@link coverageByRecord}
+ */
+function sentenceWeight(coverage: number): number {
+  return sentenceWeightMax * (1 - coverage)
+}
+
+/** Returns the highest share of the question's words in one of the best passages by words, 0 to 1. */
+async function bestCoverage(
+  context: BaseContext,
+  plan: SearchPlan,
+  { lexical }: RankedLists,
+): Promise<number> {
+  const best = lexical.slice(0, coveragePassagesMax).map(({ record }) => record)
+  if (best.length === 0) return 0
+  return Math.max(
+    0,
+    ...coverageByRecord(await occurrences(context, plan.text!, best, plan.constraints)).values(),
+  )
 }
 
 /** Applies pseudo-relevance feedback. Uses only records that the caller may see. */
@@ -266,7 +334,8 @@ export function applyReranking<S extends ScoredRecord>(
  * reranked. A hybrid search that could not use its vector counts as `lexical`.
  */
 export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
-  const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
+  const isByWords = lists.lexicalWeight === 1 && !lists.sentences
+  const used = mode === 'hybrid' && isByWords ? 'lexical' : mode
   return reranking && lexicalRankWeight[mode] > 0 ? `${used}_rerank` : used
 }
 
