@@ -152,12 +152,20 @@ async function build({ clean, readable }) {
   for (const file of outputFiles) replace(file.path, file.contents)
   await buildWasm(outDir)
   buildSentenceModel(outDir)
+  replace(join(outDir, sampleVectors), readFileSync(join(root, 'src/sentence-model', sampleVectors)))
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const written = [...outputFiles.map(file => relative(outDir, file.path)), ...sentenceModelFiles]
+  const written = [
+    ...outputFiles.map(file => relative(outDir, file.path)),
+    ...sentenceModelFiles,
+    sampleVectors,
+  ]
   deleteOldFiles(new Set(written), clean)
   const info = { version, commit: commit(), buildTime: new Date().toISOString() }
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
+
+/** Sentence vectors of the sample documents. See `write-sample-vectors.ts`. */
+const sampleVectors = 'sample-vectors.bin'
 
 const isSet = flag => process.argv.includes(flag)
 if (!areToolsMissing()) await build({ clean: isSet('--clean'), readable: isSet('--readable') })

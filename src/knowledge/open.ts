@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { packageRoot } from '../base/package.ts'
+import { withKnownVectors } from '../sentence-model/known-vectors.ts'
 import type { SentenceModel } from '../sentence-model/sentence-model.ts'
 import type { CollectionKey } from '../storage/content.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
@@ -78,7 +81,14 @@ export function openKnowledge(parts: KnowledgeParts) {
     const [base] = await parts.rows.list(tables.knowledgeBases, list)
     return base !== undefined && base.row.semantic !== false
   }
-  const sentenceIndex = model && new SentenceIndex({ ...parts, store: parts.content, model, isEnabled })
+  const sentenceIndex =
+    model &&
+    new SentenceIndex({
+      ...parts,
+      store: parts.content,
+      model: withKnownVectors(model, join(packageRoot(), 'dist', 'sample-vectors.bin')),
+      isEnabled,
+    })
   const sentences = model && SentenceSearch.open({ ...parts, model })
   const bases = new KnowledgeBases({
     ...parts,

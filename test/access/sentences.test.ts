@@ -20,5 +20,7 @@ test('the sentence model finds no hidden passage, and a hidden passage changes n
   const texts = (body: unknown) =>
     (body as { payload: { chunkText: string } }[]).map(({ payload }) => payload.chunkText)
   expect(texts(after)[0]).toBe('Revoke a key when somebody leaves.')
-  expect(texts((await as('alice')(`POST ${base}/search`, question)).body)).toContain('Keys: how to revoke them.')
+  expect(texts((await as('alice')(`POST ${base}/search`, question)).body)).toContain(
+    'Keys: how to revoke them.',
+  )
 })

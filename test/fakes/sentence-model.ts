@@ -1,6 +1,6 @@
-import type { SentenceModel } from '../../src/sentence-model/sentence-model.ts'
-import { SENTENCE_DIMENSION } from '../../src/sentence-model/sentence-encoder.ts'
 import { unitVector } from '../../src/base/unit-vector.ts'
+import { SENTENCE_DIMENSION } from '../../src/sentence-model/sentence-encoder.ts'
+import type { SentenceModel } from '../../src/sentence-model/sentence-model.ts'
 
 /** A model without weights, whose calls are recorded. */
 export interface FakeSentenceModel extends Pick<SentenceModel, 'embed' | 'close'> {
