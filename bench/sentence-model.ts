@@ -49,10 +49,7 @@ for (const threads of [1, 2]) {
     await timed(() => model.embed([queries[0]!], { priority: 'query' })),
   ])
   await model.embed(queries.slice(0, 20), { priority: 'background' })
-  report(
-    `${name}: query, ms`,
-    await timesOf(queries, text => model.embed([text], { priority: 'query' })),
-  )
+  report(`${name}: query, ms`, await timesOf(queries, text => model.embed([text], { priority: 'query' })))
   let isDone = false
   const work = timed(() => model.embed(chunks, { priority: 'background' })).then(ms => {
     isDone = true
@@ -73,7 +70,8 @@ for (const threads of [1, 2]) {
 report('load, ms', await timesOf(queries.slice(0, loads), () => new SentenceEncoder()))
 const encoder = new SentenceEncoder()
 encoder.embed(queries.slice(0, 20))
-const tokens = (texts: readonly string[]) => mean(encoder.encode(texts).map(text => text.tokens.length)).toFixed(0)
+const tokens = (texts: readonly string[]) =>
+  mean(encoder.encode(texts).map(text => text.tokens.length)).toFixed(0)
 report(`query of ${tokens(queries)} tokens, ms`, await timesOf(queries, text => encoder.embed([text])), 2)
 const chunkTimes = await timesOf(chunks, text => encoder.embed([text]))
 report(`chunk of ${tokens(chunks)} tokens, ms`, chunkTimes)
