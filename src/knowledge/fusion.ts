@@ -28,6 +28,30 @@ export interface RankedLists {
   readonly poolSize: number
 }
 
+/**
+ * Weights of the sentence model by coverage, between which others are interpolated. Chosen on the questions of
+ * `test/fixtures/questions` with the half `tune`, and on Cranfield: docs/decisions/0048-fusion-by-coverage.md.
+ */
+const sentenceWeights = [
+  { coverage: 0, weight: 0.85 },
+  { coverage: 0.4, weight: 0.85 },
+  { coverage: 0.6, weight: 0.3 },
+  { coverage: 1, weight: 0 },
+] as const
+
+/**
+ * Returns the weight of the sentence model, 0 to 1. If a passage has the words of the question, words decide; if none
+ * does, meaning decides.
+ *
+ * @param coverage  highest share of the question's words in a passage, 0 to 1
+ */
+export function sentenceWeight(coverage: number): number {
+  const after = sentenceWeights.findIndex(point => point.coverage >= coverage)
+  const [high, low] = [sentenceWeights[Math.max(after, 1)]!, sentenceWeights[Math.max(after, 1) - 1]!]
+  const share = (coverage - low.coverage) / (high.coverage - low.coverage)
+  return low.weight + share * (high.weight - low.weight)
+}
+
 /** Rankings with an identifier of their similarity scale. Similarities of the same scale can be compared. */
 export type ScaledLists = RankedLists & { readonly scale: string }
 

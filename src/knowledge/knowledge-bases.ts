@@ -42,7 +42,7 @@ import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
 import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
-import { type SentenceProgress, sentenceSpace } from './sentence-index.ts'
+import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {

@@ -15,6 +15,7 @@ import {
   fuseLists,
   type RankedLists,
   rerank,
+  sentenceWeight,
 } from './fusion.ts'
 import { rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
@@ -43,8 +44,6 @@ const lexicalWeightDefault = 0.5
  * values had worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
-/** Weight of the sentence model if the best passages by words contain no word of the question. */
-const sentenceWeightMax = 0.8
 /** Number of best passages by words in which the words of the question are looked up. */
 const coveragePassagesMax = 10
 /** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
@@ -261,16 +260,6 @@ async function computeRepresentedShare(
   return unknown.size === 0
     ? 1
     : knownShare(unknown, await occurrences(context, plan.text!, [], plan.constraints))
-}
-
-/**
- * Returns the weight of the sentence model. If the best passage has the words of the question, words decide; if it does
- * not, meaning decides.
- *
- * @param coverage  share of the question's words in a passage, 0 to 1; see {@link coverageByRecord}
- */
-function sentenceWeight(coverage: number): number {
-  return sentenceWeightMax * (1 - coverage)
 }
 
 /** Returns the highest share of the question's words in one of the best passages by words, 0 to 1. */

@@ -14,10 +14,9 @@ import {
   type VectorSpaces,
 } from '../storage/content.ts'
 import type { FitProgress } from './fitting.ts'
+import { type SentenceProgress, sentenceSpace, sentenceSpaceOf } from './sentence-space.ts'
 import { toModelText } from './vector-space.ts'
 
-/** Name of the vector space of the sentence model. */
-export const sentenceSpace = 'sentences'
 /** The only generation of the space, because the model never changes. */
 const generation = 1
 /** Number of vectors that are computed, and then stored, at a time. They take about two seconds. */
@@ -36,16 +35,6 @@ export interface SentenceIndexParts {
   readonly owner: string
   /** Returns true if a collection is to have sentence vectors. */
   readonly isEnabled: (key: CollectionKey) => Promise<boolean>
-}
-
-/** See {@link SentenceIndex.progress}. */
-export interface SentenceProgress {
-  readonly records: number
-  readonly embedded: number
-}
-
-export function sentenceSpaceOf({ workspaceId, name }: CollectionKey): SpaceKey {
-  return { workspaceId, name, space: sentenceSpace }
 }
 
 /**

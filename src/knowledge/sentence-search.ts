@@ -3,7 +3,7 @@ import { WbError } from '../contract/errors.ts'
 import type { SentenceModel } from '../sentence-model/sentence-model.ts'
 import type { ScoredRecord, SearchConstraints } from '../storage/content.ts'
 import type { BaseContext } from './knowledge-bases.ts'
-import { sentenceSpaceOf } from './sentence-index.ts'
+import { sentenceSpaceOf } from './sentence-space.ts'
 
 /** Minimum share of records with a sentence vector. With fewer, most records would be missing from the list. */
 const filledShareMin = 0.5

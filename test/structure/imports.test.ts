@@ -16,7 +16,7 @@ const allowed: Record<string, readonly string[]> = {
   'sentence-model': ['base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
-  knowledge: ['contract', 'base', 'storage', 'access', 'models', 'workspaces', 'jobs'],
+  knowledge: ['contract', 'base', 'storage', 'access', 'models', 'sentence-model', 'workspaces', 'jobs'],
   agents: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'knowledge'],
   mcp: ['contract', 'base', 'storage', 'access', 'agents', 'http'],
   operation: ['contract', 'base', 'config', 'access', 'models'],

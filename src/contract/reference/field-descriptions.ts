@@ -66,6 +66,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Workspace.workspaceId': 'Identifier of the workspace. You can choose it when you create one.',
   'secretReleases.create.workspaceId': 'Workspace that may use the secret. Null allows all workspaces.',
   knowledgeBaseId: 'Identifier of the knowledge base.',
+  semantic:
+    'True to find passages by meaning, with the vectors of the built-in sentence model. True if absent. If you set it to false, the vectors are deleted.',
   'KnowledgeBase.language':
     'Language of the documents for search by words: a BCP-47 tag such as `de`. With null, each word is analyzed by its script, and words in Latin letters as English.',
   'KnowledgeBase.knowledgeBaseId': 'Identifier of the knowledge base. You can choose it when you create one.',
