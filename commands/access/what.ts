@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { atFlag, parseAt } from '../../src/cli/access/tool-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { accessTools } from '../../src/contract/access-tools.ts'
+import { accessTools, type ToolDocument } from '../../src/contract/access-tools.ts'
 
 const ruleNames = { off: 'everyone', builtIn: 'built-in', policy: 'policy', proposed: 'policy' } as const
 
@@ -63,10 +63,15 @@ export default class AccessWhat extends WbCommand {
         id: { value: row => row.documentId },
         file: { value: row => row.sourceFilename, format: 'flexible' },
         owner: { value: row => row.ownerPrincipalId, format: 'flexible' },
-        'visible to': { value: row => row.visibleTo?.join(', '), format: 'flexible' },
+        'visible to': { value: formatVisibleTo, format: 'flexible' },
       },
       empty: [`${body.principalId} sees no documents in knowledge base ${name}`],
       total,
     })
   }
+}
+
+function formatVisibleTo({ visibleTo, visibleToTotal }: ToolDocument): string | undefined {
+  const omitted = (visibleToTotal ?? 0) - (visibleTo?.length ?? 0)
+  return visibleTo?.concat(omitted > 0 ? `and ${omitted} more` : []).join(', ')
 }

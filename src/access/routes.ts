@@ -63,18 +63,18 @@ export function policyHandlers(
         principalId === undefined ? undefined : await principals.actingPrincipal({ workspaceId, principalId })
       return { status: 200, body: previewPolicy(body, acting) }
     },
-    audit: async ({ params: { workspaceId }, query }, caller) => {
-      const { items } = await decisions.list(workspaceId, query, caller)
-      return { status: 200, body: { items, nextCursor: null } }
-    },
+    audit: async ({ params: { workspaceId }, query }, caller) => ({
+      status: 200,
+      body: { items: await decisions.newest(workspaceId, query, caller), nextCursor: null },
+    }),
   }
 }
 
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
-    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
-    documents: async input => ({ status: 200, body: await tools.documents(input) }),
+    viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
+    documents: async (input, { signal }) => ({ status: 200, body: await tools.documents(input, signal) }),
     counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }

@@ -46,7 +46,7 @@ export function knowledgeBaseFields(
 function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
   if (state === 'ready')
     return `ready, fitted on ${formatCount(fittedChunks)} of ${formatCounted(chunks, 'chunk')}`
-  return `${state}, ${formatCounted(chunks, 'chunk')}`
+  return `${state === 'fitting' ? 'being fitted' : 'not fitted yet'}, ${formatCounted(chunks, 'chunk')}`
 }
 
 function sentenceState({ state, chunks, embeddedChunks }: SentenceState): string {
