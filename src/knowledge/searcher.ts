@@ -195,11 +195,14 @@ export class Searcher {
       this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
     ])
     if (!list) return lists
-    const weight =
-      plan.lexicalWeight === undefined
-        ? sentenceWeight(await bestCoverage(context, plan, lists))
-        : (1 - plan.lexicalWeight) / 2
-    return { ...lists, sentences: { list, weight } }
+    if (plan.lexicalWeight === undefined) {
+      const weight = sentenceWeight(await bestCoverage(context, plan, lists))
+      return { ...lists, sentences: { list, weight } }
+    }
+    // Words keep their weight, and the two vector rankings share the rest.
+    const weight = (1 - plan.lexicalWeight) / 2
+    const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
+    return { ...lists, lexicalWeight, sentences: { list, weight } }
   }
 }
 
