@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util'
 import { relevantHits } from '../src/agents/chat/relevance.ts'
 import { cranfield, qualityAt10, readEntries, readGrades } from '../test/harness/beir.ts'
+import { ingestCorpus } from './beir-base.ts'
 import { call, createBase, remove, type Server, startServer, untilFitted } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 
@@ -15,35 +16,11 @@ interface Hit {
   payload: { documentId: string }
 }
 
-/** Chunk size that no abstract exceeds. */
-const wholeChars = 100_000
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { chunker: { type: 'string' } },
 })
 const folder = positionals[0] ?? cranfield
-
-async function ingest(server: Server, base: string): Promise<Map<string, string>> {
-  const sourceIds = new Map<string, string>()
-  const chunker = values.chunker === 'whole' ? { maxChars: wholeChars } : undefined
-  const body = readEntries(folder, 'corpus.jsonl')
-    .filter(entry => entry.text)
-    .map(entry =>
-      JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }),
-    )
-    .join('\n')
-  const response = await fetch(`${server.url}${base}/ingest/batch`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-ndjson' },
-    body,
-  })
-  for (const line of (await response.text()).split('\n')) {
-    if (!line) continue
-    const { document } = JSON.parse(line) as { document?: { documentId: string; sourceDocId: string } }
-    if (document) sourceIds.set(document.documentId, document.sourceDocId)
-  }
-  return sourceIds
-}
 
 async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {
   const grades = readGrades(folder)
@@ -76,11 +53,11 @@ const modes: Record<string, object> = {
   'hybrid, rerank': { rerank: true },
 }
 
-const server = await startServer()
+const server = await startServer(undefined, { env: { WB_SEMANTIC_SEARCH: 'on' } })
 try {
   const base = await createBase(server)
-  const sourceIds = await ingest(server, base)
-  await untilFitted(server, base, 60)
+  const sourceIds = await ingestCorpus(server, base, folder, { isWhole: values.chunker === 'whole' })
+  await untilFitted(server, base, 600)
   const rows: string[][] = []
   for (const [name, mode] of Object.entries(modes))
     rows.push([name, ...(await score(server, base, sourceIds, mode))])

@@ -26,6 +26,8 @@ export function wb(dataDir: string, ...args: string[]) {
     ...process.env,
     WB_DATA_DIR: dataDir,
     XDG_CONFIG_HOME: join(dataDir, 'config'),
+    // Computing the vectors of the sentence model would disturb the other measurements.
+    WB_SEMANTIC_SEARCH: 'off',
     CI: 'true',
   }
   return { command: process.execPath, args: [bin, ...args], env: environment }
@@ -135,13 +137,14 @@ const unfittedShareMax = 0.1
 export async function untilFitted(server: Server, base: string, seconds: number): Promise<void> {
   const end = performance.now() + 1_000 * seconds
   while (performance.now() < end) {
-    const { embedder } = await call<{
+    const { embedder, sentences } = await call<{
       embedder: { state: string; fittedChunks: number; chunks: number }
+      sentences?: { state: string }
     }>(server, 'GET', base)
     const { state, fittedChunks, chunks } = embedder
     const isFitted =
       chunks <= fitSampleMax ? fittedChunks === chunks : fittedChunks >= chunks * (1 - unfittedShareMax)
-    if (state === 'ready' && isFitted) return
+    if (state === 'ready' && isFitted && sentences?.state !== 'embedding') return
     await new Promise(resolve => setTimeout(resolve, 100))
   }
   throw new Error(`the embedder did not become ready within ${seconds} seconds`)

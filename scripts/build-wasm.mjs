@@ -3,21 +3,28 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import wabt from 'wabt'
 
+const memory = '(memory 1 65536)'
+
+/** Kernels: name of the output, source, and memory that the source imports. */
+const kernels = [
+  ['scan', 'storage/scan/scan.wat', memory],
+  ['scan-shared', 'storage/scan/scan.wat', '(memory 1 65536 shared)'],
+  ['sentence-encoder', 'sentence-model/kernels.wat', memory],
+]
+
 /**
- * Compiles the vector scan kernels to `<outDir>/scan.wasm`, and to `<outDir>/scan-shared.wasm` for memory that threads share.
+ * Compiles the kernels to `<outDir>/<name>.wasm`. Those of the vector scan are compiled twice: `scan-shared.wasm` is for
+ * memory that threads share.
  *
  * @param {string} outDir created if it is missing
  */
 export async function buildWasm(outDir) {
-  const source = readFileSync(new URL('../src/storage/scan/scan.wat', import.meta.url), 'utf8')
   const { parseWat } = await wabt()
   const features = { simd: true, threads: true }
   mkdirSync(outDir, { recursive: true })
-  for (const [name, memory] of [
-    ['scan', '(memory 1 65536)'],
-    ['scan-shared', '(memory 1 65536 shared)'],
-  ]) {
-    const parsed = parseWat(`${name}.wat`, source.replace('(memory 1 65536)', memory), features)
+  for (const [name, path, imported] of kernels) {
+    const source = readFileSync(new URL(`../src/${path}`, import.meta.url), 'utf8')
+    const parsed = parseWat(`${name}.wat`, source.replace(memory, imported), features)
     parsed.validate(features)
     const { buffer } = parsed.toBinary({})
     parsed.destroy()

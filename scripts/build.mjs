@@ -121,11 +121,13 @@ function deleteOldFiles(written, clean) {
  *   breaks, and comments with the path of each source file
  */
 async function build({ clean, readable }) {
-  const [{ build: bundle }, { buildWasm }, { wireContract }] = await Promise.all([
-    import('esbuild'),
-    import('./build-wasm.mjs'),
-    import('./wire-contract.mjs'),
-  ])
+  const [{ build: bundle }, { buildWasm }, { buildSentenceModel, sentenceModelFiles }, { wireContract }] =
+    await Promise.all([
+      import('esbuild'),
+      import('./build-wasm.mjs'),
+      import('./build-sentence-model.mjs'),
+      import('./wire-contract.mjs'),
+    ])
   const { outputFiles } = await bundle({
     absWorkingDir: root,
     entryPoints: await entryPoints(),
@@ -149,11 +151,21 @@ async function build({ clean, readable }) {
   })
   for (const file of outputFiles) replace(file.path, file.contents)
   await buildWasm(outDir)
+  buildSentenceModel(outDir)
+  replace(join(outDir, sampleVectors), readFileSync(join(root, 'src/sentence-model', sampleVectors)))
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  deleteOldFiles(new Set(outputFiles.map(file => relative(outDir, file.path))), clean)
+  const written = [
+    ...outputFiles.map(file => relative(outDir, file.path)),
+    ...sentenceModelFiles,
+    sampleVectors,
+  ]
+  deleteOldFiles(new Set(written), clean)
   const info = { version, commit: commit(), buildTime: new Date().toISOString() }
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
+
+/** Sentence vectors of the sample documents. See `write-sample-vectors.ts`. */
+const sampleVectors = 'sample-vectors.bin'
 
 const isSet = flag => process.argv.includes(flag)
 if (!areToolsMissing()) await build({ clean: isSet('--clean'), readable: isSet('--readable') })

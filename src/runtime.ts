@@ -33,6 +33,7 @@ import { openModels } from './models/open.ts'
 import type { Outbound, ResolveHost } from './models/outbound.ts'
 import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
+import { SentenceModel } from './sentence-model/sentence-model.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import type { Disk } from './storage/disk-space.ts'
@@ -92,6 +93,8 @@ export interface RuntimeOverrides {
   readonly content?: (store: ContentStore) => ContentStore
   /** Additional content stores by workspace kind, which override built-in ones. */
   readonly drivers?: ContentStores
+  /** Sentence model instead of the built-in one; null for none. */
+  readonly sentenceModel?: Pick<SentenceModel, 'embed' | 'close'> | null
   /** True to report an error code that a route does not declare as an internal error. */
   readonly strictErrors?: boolean
 }
@@ -105,9 +108,9 @@ export interface Runtime {
    * @param as  `operator` for a request from the owner of the data directory; other requests are authenticated
    */
   fetch(request: Request, as?: 'operator'): Promise<Response>
-  /** Returns the number of jobs and embedder fits that are due. */
+  /** Returns the number of jobs that are due, and of knowledge bases with work on vectors that is due. */
   pending(): Promise<number>
-  /** Runs the jobs and fits that are due, and waits for them. */
+  /** Runs the jobs and the work on vectors that are due, and waits for them. */
   settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
   close(): Promise<void>
 }
@@ -211,6 +214,8 @@ async function buildRuntime(
     publish: (...args) => knowledge.publish(...args),
     refitAfter: (...args) => knowledge.refitAfter(...args),
   })
+  const { sentenceModel = config.runtime.semanticSearch ? new SentenceModel() : null } = overrides
+  if (sentenceModel) openModules.push(sentenceModel)
   const knowledge = openKnowledge({
     ...deps,
     stores,
@@ -224,7 +229,8 @@ async function buildRuntime(
     fetch: models.fetch,
     docling: environment.docling,
     owner: `${host}:${process.pid}:${processNonce}`,
-    fitsAutomatically: settings.server,
+    indexesAutomatically: settings.server,
+    sentenceModel: sentenceModel ?? undefined,
     onEnqueued: () => {
       if (settings.server) jobs.wake()
     },
@@ -337,7 +343,7 @@ async function buildRuntime(
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
-    pending: async () => (await jobs.countDue()) + (await knowledge.countDueFits()),
+    pending: async () => (await jobs.countDue()) + (await knowledge.countDue()),
     async settle({ signal, onProgress }) {
       await jobs.settle(signal, onProgress)
       await knowledge.settle(signal, onProgress)
@@ -349,6 +355,7 @@ async function buildRuntime(
       await agents.close()
       await jobs.close()
       await knowledge.close()
+      await sentenceModel?.close()
       await signIns.close()
       await auth.close()
       await access.close()

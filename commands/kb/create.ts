@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { semanticFlag } from '../../src/cli/command/semantic-flag.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbCreate extends WbCommand {
@@ -25,6 +26,7 @@ export default class KbCreate extends WbCommand {
     }),
     attach: Flags.boolean({ summary: 'use the existing collection with this name' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
+    semantic: semanticFlag(),
   }
 
   async run() {
@@ -39,6 +41,7 @@ export default class KbCreate extends WbCommand {
       embeddingServiceId: flags.embedding,
       chunkingServiceId: flags.chunking,
       lexical,
+      semantic: flags.semantic && flags.semantic === 'on',
       ...(flags.attach && { attach: true, vectorCollection: args.name }),
     }
     const created = await this.client.call(kb.create, { params: { workspaceId }, body })

@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { readPolicy } from '../../src/cli/access/read-policy.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { semanticFlag } from '../../src/cli/command/semantic-flag.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 const states = ['active', 'draft', 'deprecated'] as const
@@ -19,6 +20,7 @@ export default class KbUpdate extends WbCommand {
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
+    semantic: semanticFlag(),
     policy: Flags.string({
       summary: 'file with the access policy; "" removes the policy',
       helpValue: 'FILE',
@@ -32,11 +34,12 @@ export default class KbUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(KbUpdate)
     const { description, language, status, lexical: enabled, policy, 'policy-enabled': policyEnabled } = flags
-    this.requireChange([description, language, status, enabled, policy, policyEnabled])
+    const semantic = flags.semantic && flags.semantic === 'on'
+    this.requireChange([description, language, status, enabled, semantic, policy, policyEnabled])
     const policyDsl = policy === '' ? null : policy && (await readPolicy(this.io.cwd, policy))
     const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
     const lexical = enabled === undefined ? undefined : { ...currentLexical, enabled }
-    const body = { description, language, status, lexical, policyDsl, policyEnabled }
+    const body = { description, language, status, lexical, semantic, policyDsl, policyEnabled }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
   }

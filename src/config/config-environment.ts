@@ -8,6 +8,8 @@ export interface ConfigEnvironment {
   readonly docling: { url?: string; timeoutMs?: number }
   /** Log level in lowercase, from `WB_LOG` or, if that is not set, `LOG_LEVEL`; and the name of the variable. */
   readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
+  /** Value of `WB_SEMANTIC_SEARCH`, in lowercase. */
+  readonly semanticSearch?: string
 }
 
 /** Creates an environment. @param managed  variables that apply if `variables` does not set them */
@@ -31,6 +33,7 @@ export function createEnvironment(
       timeoutMs: parsePositiveInteger(getTrimmed('DOCLING_TIMEOUT_MS')),
     },
     log: logLevelVariable(getTrimmed),
+    semanticSearch: getTrimmed('WB_SEMANTIC_SEARCH')?.toLowerCase(),
   }
 }
 

@@ -133,9 +133,24 @@ function applyEnvironment(
   config: Config,
   sources: Map<string, ValueSource>,
   warnings: string[],
-  { log }: ConfigEnvironment,
+  { log, semanticSearch }: ConfigEnvironment,
 ): void {
-  if (!log) return
+  if (log) applyLogLevel(config, sources, warnings, log)
+  if (semanticSearch === undefined) return
+  if (semanticSearch !== 'on' && semanticSearch !== 'off') {
+    warnings.push('WB_SEMANTIC_SEARCH is ignored, because it is not one of on, off')
+    return
+  }
+  config.runtime.semanticSearch = semanticSearch === 'on'
+  sources.set('runtime.semanticSearch', { from: 'environment', name: 'WB_SEMANTIC_SEARCH' })
+}
+
+function applyLogLevel(
+  config: Config,
+  sources: Map<string, ValueSource>,
+  warnings: string[],
+  log: NonNullable<ConfigEnvironment['log']>,
+): void {
   const level = logLevels.find(name => name === log.level)
   if (!level) {
     warnings.push(`${log.name} is ignored, because it is not one of ${logLevels.join(', ')}`)

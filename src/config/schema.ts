@@ -78,6 +78,7 @@ const runtime = block({
     perCallerBytes: integer(limits.ingestBodyBytes, 1_000_000_000_000).default(64_000_000),
   }),
   streamsPerCaller: integer(1, 100_000).default(1_024),
+  semanticSearch: configFlag.default(true),
   uploadsPerCaller: integer(1, 10_000).default(32),
   audit: block({
     retentionDays: integer(1, 3_650).default(90),

@@ -25,6 +25,7 @@ export const KnowledgeBase = z
     vectorCollection: z.string().nullable(),
     owned: z.boolean(),
     lexical: LexicalSettings,
+    semantic: z.boolean().optional(),
     policyDsl: z.string().nullable(),
     policyEnabled: z.boolean(),
     createdAt: isoTimestamp,
@@ -44,7 +45,23 @@ export const EmbedderState = z
   .meta({ id: 'Embedder' })
 export type EmbedderState = z.output<typeof EmbedderState>
 
-const KnowledgeBaseWithEmbedder = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
+/** Progress of the sentence vectors of a knowledge base. */
+export const SentenceState = z
+  .object({
+    state: z.enum(['embedding', 'ready']),
+    embeddedChunks: z.int().min(0).meta({ description: 'number of chunks with a sentence vector' }),
+    chunks: z.int().min(0),
+  })
+  .meta({ id: 'SentenceState' })
+export type SentenceState = z.output<typeof SentenceState>
+
+const ShownKnowledgeBase = KnowledgeBase.extend({
+  embedder: EmbedderState.optional(),
+  sentences: SentenceState.optional().meta({
+    description:
+      'progress of the vectors of the built-in sentence model; absent if you may see only some documents, or if the store cannot have them',
+  }),
+})
 
 /** Item of the list of knowledge bases. `size` is absent for callers who may see only some documents. */
 const ListedKnowledgeBase = KnowledgeBase.extend({
@@ -204,6 +221,7 @@ const changeable = {
   rerankingServiceId: z.uuid().nullable(),
   language: z.string().nullable(),
   lexical: LexicalSettings,
+  semantic: z.boolean(),
 }
 
 const KnowledgeBaseCreate = z.object({
@@ -220,6 +238,7 @@ const KnowledgeBaseCreate = z.object({
   vectorCollection: z.string().nullable().optional(),
   attach: z.boolean().default(false),
   lexical: LexicalSettings.optional(),
+  semantic: changeable.semantic.optional(),
 })
 export type KnowledgeBaseCreate = z.output<typeof KnowledgeBaseCreate>
 
@@ -378,7 +397,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Show a knowledge base',
     access: member('read:content'),
-    replies: { 200: KnowledgeBaseWithEmbedder },
+    replies: { 200: ShownKnowledgeBase },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),
   stats: route({

@@ -14,53 +14,85 @@ export interface FusedRecord extends ScoredRecord {
 }
 
 /**
- * Two rankings of the same collection that are to be fused. A record occurs at most once in each list. Scores are
- * finite, and can be compared only within a list.
+ * Rankings of the same collection that are to be fused. A record occurs at most once in each list. Scores are finite, and
+ * can be compared only within a list.
  */
 export interface RankedLists {
   readonly vector: readonly ScoredRecord[]
   readonly lexical: readonly ScoredRecord[]
   /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
+  /** Ranking by the sentence model, with its weight: 0 to 1. The other two lists share the rest. */
+  readonly sentences?: { readonly list: readonly ScoredRecord[]; readonly weight: number } | undefined
   /** Requested maximum length of each list. A list of this length may be incomplete. */
   readonly poolSize: number
+}
+
+/**
+ * Weights of the sentence model by coverage, between which others are interpolated. Chosen on the questions of
+ * `test/fixtures/questions` with the half `tune`, and on Cranfield: docs/decisions/0048-fusion-by-coverage.md.
+ */
+const sentenceWeights = [
+  { coverage: 0, weight: 0.85 },
+  { coverage: 0.4, weight: 0.85 },
+  { coverage: 0.6, weight: 0.3 },
+  { coverage: 1, weight: 0 },
+] as const
+
+/**
+ * Returns the weight of the sentence model, 0 to 1. If a passage has the words of the question, words decide; if none
+ * does, meaning decides.
+ *
+ * @param coverage  highest share of the question's words in a passage, 0 to 1
+ */
+export function sentenceWeight(coverage: number): number {
+  const after = sentenceWeights.findIndex(point => point.coverage >= coverage)
+  const [high, low] = [sentenceWeights[Math.max(after, 1)]!, sentenceWeights[Math.max(after, 1) - 1]!]
+  const share = (coverage - low.coverage) / (high.coverage - low.coverage)
+  return low.weight + share * (high.weight - low.weight)
 }
 
 /** Rankings with an identifier of their similarity scale. Similarities of the same scale can be compared. */
 export type ScaledLists = RankedLists & { readonly scale: string }
 
-/** Fuses two rankings into one, as {@link fuseEach} does. */
+/** Fuses rankings into one, as {@link fuseEach} does. */
 export function fuseLists(lists: RankedLists): FusedRecord[] {
   return fuseEach([{ ...lists, scale: '' }])[0]!
 }
 
 /**
- * Fuses each pair of rankings separately. Scores of different pairs can be compared.
+ * Fuses the rankings of each collection separately. Scores of different collections can be compared.
  *
- * First, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Lexical scores
- * are scaled together over all pairs, and vector scores over the pairs of the same scale. The floor is:
+ * First, scores are scaled linearly: the best score becomes 1, and scores at or below a floor become 0. Scores of words and
+ * of sentences are scaled together over all collections, and vector scores over those of the same scale. The floor is:
  *
- * - for vectors, the lowest score, but at least 0, because models differ in the similarity of unrelated texts;
+ * - for vectors and sentences, the lowest score, but at least 0, because models differ in the similarity of unrelated texts;
  * - for words, the lowest score in the lists of full length, because these may omit records with lower scores; 0 if
  *   there are no such lists.
  *
- * Then, a record gets the score (1 - w) × vector score + w × lexical score, where w is `lexicalWeight`. The score in a
- * list is 0 if the list does not contain the record. Records with equal scores are ordered by lexical score, then by
- * number. So if w is at least 0.5, and the lexical lists contain only one record, it comes first.
+ * Then, a record gets the score (1 - s) × ((1 - w) × vector score + w × lexical score) + s × sentence score, where w is
+ * `lexicalWeight`, and s is the weight of the sentences. The score in a list is 0 if the list does not contain the record.
+ * Records with equal scores are ordered by lexical score, then by number. So if w is at least 0.5 without sentences, and the
+ * lexical lists contain only one record, it comes first.
  */
-export function fuseEach(pairs: readonly ScaledLists[]): FusedRecord[][] {
+export function fuseEach(collections: readonly ScaledLists[]): FusedRecord[][] {
   const lexicalScaler = scalerFor(
-    pairs.flatMap(({ lexical }) => lexical),
-    pairs.flatMap(({ lexical, poolSize }) => (lexical.length < poolSize ? [] : lexical)),
+    collections.flatMap(({ lexical }) => lexical),
+    collections.flatMap(({ lexical, poolSize }) => (lexical.length < poolSize ? [] : lexical)),
   )
-  return pairs.map(({ vector, lexical, lexicalWeight, scale }) => {
-    const sameScale = pairs.filter(other => other.scale === scale).flatMap(other => other.vector)
+  const allSentences = collections.flatMap(({ sentences }) => sentences?.list ?? [])
+  const sentenceScaler = scalerFor(allSentences, allSentences)
+  return collections.map(({ vector, lexical, lexicalWeight, sentences, scale }) => {
+    const sameScale = collections.filter(other => other.scale === scale).flatMap(other => other.vector)
     const byVector = scoresOf(vector, scalerFor(sameScale, sameScale))
     const byWords = scoresOf(lexical, lexicalScaler)
-    const records = new Set([...byVector.keys(), ...byWords.keys()])
+    const bySentences = scoresOf(sentences?.list ?? [], sentenceScaler)
+    const sentenceWeight = sentences?.weight ?? 0
+    const records = new Set([...byVector.keys(), ...byWords.keys(), ...bySentences.keys()])
     return Array.from(records, record => {
       const words = byWords.get(record) ?? 0
-      const score = (1 - lexicalWeight) * (byVector.get(record) ?? 0) + lexicalWeight * words
+      const others = (1 - lexicalWeight) * (byVector.get(record) ?? 0) + lexicalWeight * words
+      const score = (1 - sentenceWeight) * others + sentenceWeight * (bySentences.get(record) ?? 0)
       return { record, score, lexical: words }
     }).sort((a, b) => b.score - a.score || b.lexical - a.lexical || a.record - b.record)
   })

@@ -14,6 +14,7 @@ import type {
   KnowledgeBasePatch,
   KnowledgeBaseStats,
   ListedKnowledgeBase,
+  SentenceState,
 } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { builtInProvider } from '../contract/providers.ts'
@@ -41,6 +42,7 @@ import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
 import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
+import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
@@ -63,6 +65,10 @@ export interface KnowledgeBasesParts {
   /** Returns true while this process is fitting the vector space of a collection. */
   readonly isFitting: (key: CollectionKey) => boolean
   readonly refitAfter: RefitAfter
+  /** Called when a knowledge base is to get sentence vectors. */
+  readonly onSemanticEnabled: (key: CollectionKey) => void
+  /** Returns how many records have a sentence vector; undefined if the collection has none. */
+  readonly sentenceProgress: (key: CollectionKey) => Promise<SentenceProgress | undefined>
 }
 
 /** Creates, reads, changes and deletes knowledge bases, with the collections behind them. */
@@ -148,18 +154,33 @@ export class KnowledgeBases {
   }
 
   /**
-   * Returns a knowledge base, with the state of its embedder if it uses the built-in provider. Omits the state for a caller
-   * who may not see all rows, because its figures depend on all of them.
+   * Returns a knowledge base, with the progress of its sentence vectors, and with the state of its embedder if it uses the
+   * built-in provider. Omits both for a caller who may not see all rows, because their figures depend on all of them.
    */
   async show(
     { workspaceId, knowledgeBaseId }: BaseKey,
     caller: Pick<Caller, 'rowAccess'>,
-  ): Promise<KnowledgeBase & { embedder?: EmbedderState }> {
+  ): Promise<KnowledgeBase & { embedder?: EmbedderState; sentences?: SentenceState }> {
     const base = await this.get(workspaceId, knowledgeBaseId)
-    const { embeddingServiceId } = base
-    const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
-    if (embedding?.row.provider !== builtInProvider) return base
     if (!(await caller.rowAccess(workspaceId)).seesAll(base)) return base
+    const [embedder, sentences] = await Promise.all([this.#embedderState(base), this.#sentenceState(base)])
+    return { ...base, ...(embedder && { embedder }), ...(sentences && { sentences }) }
+  }
+
+  async #sentenceState(base: KnowledgeBase): Promise<SentenceState | undefined> {
+    const progress = await this.parts.sentenceProgress(collectionKeyOf(base))
+    if (!progress) return undefined
+    const { records: chunks, embedded: embeddedChunks } = progress
+    return { state: embeddedChunks < chunks ? 'embedding' : 'ready', embeddedChunks, chunks }
+  }
+
+  async #embedderState({
+    workspaceId,
+    knowledgeBaseId,
+    embeddingServiceId,
+  }: KnowledgeBase): Promise<EmbedderState | undefined> {
+    const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
+    if (embedding?.row.provider !== builtInProvider) return undefined
     const { key, collection } = await this.openContext(workspaceId, knowledgeBaseId)
     const state = this.parts.isFitting(key)
       ? 'fitting'
@@ -167,13 +188,10 @@ export class KnowledgeBases {
         ? 'placeholder'
         : 'ready'
     return {
-      ...base,
-      embedder: {
-        version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
-        state,
-        fittedChunks: collection.fittedRecords,
-        chunks: collection.records,
-      },
+      version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
+      state,
+      fittedChunks: collection.fittedRecords,
+      chunks: collection.records,
     }
   }
 
@@ -296,7 +314,7 @@ export class KnowledgeBases {
     const serviceChecks: Write[] = reranking
       ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
       : []
-    const rows = await this.#rowsWithLanguage(base, patch)
+    const rows = await this.#rowsWithCollection(base, patch)
     const change = () =>
       changeRow(
         rows,
@@ -320,17 +338,24 @@ export class KnowledgeBases {
       : change())
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
+    if (patch.semantic) this.parts.onSemanticEnabled(collectionKeyOf(base))
     return changed.row
   }
 
-  /** Returns a row store whose writes also change the language of the collection, if the patch changes it. */
-  async #rowsWithLanguage(base: KnowledgeBase, { language }: KnowledgeBasePatch): Promise<RowStore> {
+  /** Returns a row store whose writes also change the collection, if the patch changes its language or deletes its vectors. */
+  async #rowsWithCollection(
+    base: KnowledgeBase,
+    { language, semantic }: KnowledgeBasePatch,
+  ): Promise<RowStore> {
     const { rows, stores } = this.parts
-    if (language === undefined || language === base.language) return rows
+    const key = collectionKeyOf(base)
+    const changes: ContentWrite[] = []
+    if (language !== undefined && language !== base.language)
+      changes.push({ op: 'setLanguage', ...key, language })
+    if (semantic === false) changes.push({ op: 'dropSpace', ...key, space: sentenceSpace })
     const store = stores[(await requireWorkspace(rows, base.workspaceId)).kind]
-    if (!store) return rows
-    const change: ContentWrite = { op: 'setLanguage', ...collectionKeyOf(base), language }
-    return { ...rows, atomic: writes => store.write([change], writes) }
+    if (!store || changes.length === 0) return rows
+    return { ...rows, atomic: writes => store.write(changes, writes) }
   }
 
   /**

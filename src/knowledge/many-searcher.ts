@@ -21,6 +21,7 @@ import {
   type SearchCaller,
   Searcher,
 } from './searcher.ts'
+import type { SentenceSearch } from './sentence-search.ts'
 import type { VectorSpace } from './vector-space.ts'
 import { totalWeight } from './word-weights.ts'
 
@@ -40,6 +41,7 @@ interface ManySearcherParts {
   readonly space: VectorSpace
   readonly filters: KnowledgeFilters
   readonly queue: SearchQueue
+  readonly sentences: SentenceSearch | undefined
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -73,8 +75,8 @@ export class ManySearcher {
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
-    const { space, filters, queue } = this.parts
-    const searcher = new Searcher(embedOncePerService(space), filters, queue)
+    const { space, filters, queue, sentences } = this.parts
+    const searcher = new Searcher(embedOncePerService(space), filters, queue, sentences?.forOneQuestion())
     const search = async (prepared: readonly PreparedSearch[]) => {
       const rankings = await this.forEachBase(prepared, onDeleted, one => searcher.rankCandidates(one))
       const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)

@@ -1,6 +1,10 @@
+import { join } from 'node:path'
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { packageRoot } from '../base/package.ts'
+import { withKnownVectors } from '../sentence-model/known-vectors.ts'
+import type { SentenceModel } from '../sentence-model/sentence-model.ts'
 import type { CollectionKey } from '../storage/content.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
@@ -36,6 +40,8 @@ import {
 } from './routes.ts'
 import { SearchQueue } from './search-queue.ts'
 import { Searcher } from './searcher.ts'
+import { SentenceIndex } from './sentence-index.ts'
+import { SentenceSearch } from './sentence-search.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 
@@ -55,8 +61,10 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly fetch: typeof fetch
   /** Identifies this process among all processes that fit vector spaces. */
   readonly owner: string
-  /** True to fit spaces while documents are ingested; false to fit them on request only. */
-  readonly fitsAutomatically: boolean
+  /** True to fit spaces and to compute sentence vectors while documents are ingested; false to do so on request only. */
+  readonly indexesAutomatically: boolean
+  /** The built-in sentence model; undefined if it is turned off. */
+  readonly sentenceModel: Pick<SentenceModel, 'embed'> | undefined
   /** Called after a job was created. */
   readonly onEnqueued: () => void
   readonly reportFailure: FailureReporter
@@ -68,12 +76,37 @@ export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openKnowledgeHosts(parts)
   const fitting = new Fitting({ ...parts, store: parts.content, host: hosts.fit })
   const refitAfter: RefitAfter = (keys, change) => fitting.refitAfter(keys, change)
-  const bases = new KnowledgeBases({ ...parts, isFitting: key => fitting.isRunning(key), refitAfter })
+  const { sentenceModel: model } = parts
+  const isEnabled = async ({ workspaceId, name }: CollectionKey) => {
+    const list = { index: 'byCollection', prefix: [workspaceId, name], limit: 1 }
+    const [base] = await parts.rows.list(tables.knowledgeBases, list)
+    return base !== undefined && base.row.semantic !== false
+  }
+  const sentenceIndex =
+    model &&
+    new SentenceIndex({
+      ...parts,
+      store: parts.content,
+      model: withKnownVectors(model, join(packageRoot(), 'dist', 'sample-vectors.bin')),
+      isEnabled,
+    })
+  const sentences = model && SentenceSearch.open({ ...parts, model })
+  const bases = new KnowledgeBases({
+    ...parts,
+    isFitting: key => fitting.isRunning(key),
+    refitAfter,
+    sentenceProgress: async key => sentenceIndex?.progress(key),
+    onSemanticEnabled: key => {
+      if (parts.indexesAutomatically) sentenceIndex?.onGrowth(key)
+    },
+  })
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const rewriter = new RecordRewriter({ bases, space })
   const onRecordsChanged = async ({ isFittedByRuntime, key }: BaseContext) => {
-    if (parts.fitsAutomatically && isFittedByRuntime) await fitting.onChange(key)
+    if (!parts.indexesAutomatically) return
+    sentenceIndex?.onGrowth(key)
+    if (isFittedByRuntime) await fitting.onChange(key)
   }
   const documents = new Documents({ ...parts, bases, rewriter, refitAfter, onRecordsChanged })
   const publication = new Publication({ ...parts, bases, rewriter })
@@ -82,8 +115,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const queue = new SearchQueue()
-  const searcher = new Searcher(space, filters, queue)
-  const manySearcher = new ManySearcher({ bases, space, filters, queue })
+  const searcher = new Searcher(space, filters, queue, sentences)
+  const manySearcher = new ManySearcher({ bases, space, filters, queue, sentences })
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,
@@ -101,14 +134,23 @@ export function openKnowledge(parts: KnowledgeParts) {
     manySearcher,
     passages: new PassageVisibility({ ...parts, bases }),
     uploads,
-    /** Returns the number of fits that are due. */
-    countDueFits: async () => (await fitting.listDue()).length,
-    /** Starts the fits that an earlier process did not finish. */
-    resume: () => fitting.resume(),
-    /** Runs all fits that are due, and waits for them. */
-    settle: (signal: AbortSignal, onProgress: (step: FitProgress) => void) =>
-      fitting.settle(signal, onProgress),
+    /** Returns the number of collections with work on vectors that is due. */
+    async countDue() {
+      const [fits, embeddings] = await Promise.all([fitting.listDue(), sentenceIndex?.listDue() ?? []])
+      return fits.length + embeddings.length
+    },
+    /** Starts the work on vectors that an earlier process did not finish. */
+    async resume() {
+      await fitting.resume()
+      await sentenceIndex?.resume()
+    },
+    /** Completes all vectors, and waits for them. */
+    async settle(signal: AbortSignal, onProgress: (step: FitProgress) => void) {
+      await fitting.settle(signal, onProgress)
+      await sentenceIndex?.settle(signal, onProgress)
+    },
     async close() {
+      await sentenceIndex?.close()
       await fitting.close()
       await hosts.close()
     },

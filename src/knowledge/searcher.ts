@@ -15,6 +15,7 @@ import {
   fuseLists,
   type RankedLists,
   rerank,
+  sentenceWeight,
 } from './fusion.ts'
 import { rejectRawVector, requireFieldDimension } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
@@ -22,6 +23,7 @@ import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
 import type { SearchQueue } from './search-queue.ts'
+import type { SentenceSearch } from './sentence-search.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
@@ -43,6 +45,8 @@ const lexicalWeightDefault = 0.5
  * values had worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
+/** Number of best passages by words in which the words of the question are looked up. */
+const coveragePassagesMax = 10
 /** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
 const lexicalRankWeight = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
@@ -100,6 +104,8 @@ export class Searcher {
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
     private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
     private readonly queue: SearchQueue,
+    /** Undefined if the runtime has no sentence model. */
+    private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
   ) {}
 
   /**
@@ -183,21 +189,8 @@ export class Searcher {
     const query = embedded ?? (await this.embedQuery(context, plan, signal))
     if (mode === 'vector')
       return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
-    if (hasNoSimilarity(context, query))
-      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
-    const [vector, lexical, representedShare] = await Promise.all([
-      rankByVector(context, plan, query),
-      rankByWords(context, plan),
-      computeRepresentedShare(context, plan, query),
-    ])
-    // A space that the runtime fits is the placeholder until its first fit, which creates generation 1.
-    const isPlaceholder = context.isFittedByRuntime && query.generation === 0
-    const requestedWeight =
-      plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-    const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
-    const ranked =
-      context.isFittedByRuntime && !isPlaceholder ? await withFeedback(context, plan, query, lists) : lists
-    return hasPhrase(plan.text!) ? keepLexicalRecords(ranked) : ranked
+    const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
+    return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
   }
 
   private async embedQuery(
@@ -210,6 +203,53 @@ export class Searcher {
       ? { vector: plan.vector, generation, unknownWords: [] }
       : this.space.embedQuery(context, plan.text!, signal)
   }
+
+  /** Adds the ranking by the sentence model to a hybrid ranking. */
+  private async addSentences(
+    context: BaseContext,
+    plan: SearchPlan,
+    hybrid: Promise<RankedLists>,
+    signal: AbortSignal,
+  ): Promise<RankedLists> {
+    // A word that is still being typed has no meaning yet.
+    if (!this.sentences || plan.isTyping) return hybrid
+    const { poolSize: limit, constraints } = plan
+    const [lists, list] = await Promise.all([
+      hybrid,
+      this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
+    ])
+    if (!list) return lists
+    if (plan.lexicalWeight === undefined) {
+      const weight = sentenceWeight(await bestCoverage(context, plan, lists))
+      return { ...lists, sentences: { list, weight } }
+    }
+    // Words keep their weight, and the two vector rankings share the rest.
+    const weight = (1 - plan.lexicalWeight) / 2
+    const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
+    return { ...lists, lexicalWeight, sentences: { list, weight } }
+  }
+}
+
+/** Ranks records by vectors and by words. */
+async function rankHybrid(
+  context: BaseContext,
+  plan: SearchPlan,
+  query: EmbeddedQuery,
+): Promise<RankedLists> {
+  const { poolSize } = plan
+  if (hasNoSimilarity(context, query))
+    return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+  const [vector, lexical, representedShare] = await Promise.all([
+    rankByVector(context, plan, query),
+    rankByWords(context, plan),
+    computeRepresentedShare(context, plan, query),
+  ])
+  // A space that the runtime fits is the placeholder until its first fit, which creates generation 1.
+  const isPlaceholder = context.isFittedByRuntime && query.generation === 0
+  const requestedWeight =
+    plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+  const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
+  return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
 }
 
 function rankByVector(
@@ -223,7 +263,13 @@ function rankByVector(
 /** Keeps only records of the lexical list. If the query has phrases, these are the records known to contain them. */
 function keepLexicalRecords(lists: RankedLists): RankedLists {
   const lexicalRecords = new Set(lists.lexical.map(({ record }) => record))
-  return { ...lists, vector: lists.vector.filter(({ record }) => lexicalRecords.has(record)) }
+  const keep = (list: readonly ScoredRecord[]) => list.filter(({ record }) => lexicalRecords.has(record))
+  const { vector, sentences } = lists
+  return {
+    ...lists,
+    vector: keep(vector),
+    sentences: sentences && { ...sentences, list: keep(sentences.list) },
+  }
 }
 
 /** Returns true if the query has similarity 0 with every record, so that vectors cannot rank the records. */
@@ -241,6 +287,20 @@ async function computeRepresentedShare(
   return unknown.size === 0
     ? 1
     : knownShare(unknown, await countOccurrences(context, plan.text!, [], plan.constraints))
+}
+
+/** Returns the highest share of the question's words in one of the best passages by words, 0 to 1. */
+async function bestCoverage(
+  context: BaseContext,
+  plan: SearchPlan,
+  { lexical }: RankedLists,
+): Promise<number> {
+  const best = lexical.slice(0, coveragePassagesMax).map(({ record }) => record)
+  if (best.length === 0) return 0
+  return Math.max(
+    0,
+    ...coverageByRecord(await countOccurrences(context, plan.text!, best, plan.constraints)).values(),
+  )
 }
 
 /** Applies pseudo-relevance feedback. Uses only records that the caller may see. */
@@ -290,7 +350,8 @@ export function applyReranking<S extends ScoredRecord>(
  * reranked. A hybrid search that could not use its vector counts as `lexical`.
  */
 export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
-  const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
+  const isByWords = lists.lexicalWeight === 1 && !lists.sentences
+  const used = mode === 'hybrid' && isByWords ? 'lexical' : mode
   return reranking && lexicalRankWeight[mode] > 0 ? `${used}_rerank` : used
 }
 

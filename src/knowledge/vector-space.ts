@@ -72,7 +72,7 @@ export class VectorSpace {
   }
 }
 
-/** Returns the input for a provider's model, with the title as the first line. */
-function toModelText({ title, text }: EmbeddedPassage): string {
+/** Returns the input of a model for a passage, with the title as the first line. */
+export function toModelText({ title, text }: EmbeddedPassage): string {
   return title === null ? text : `${title}\n${text}`
 }

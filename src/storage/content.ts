@@ -7,7 +7,7 @@ export type Payload = Record<string, unknown>
 
 /**
  * The records of a knowledge base, with one of its vector spaces. Names are unique in a workspace. `dimension`,
- * `metric`, `fitted`, `generation`, `fittedRecords` and `isModelOutdated` belong to the vector space.
+ * `metric`, `fitted`, `generation`, `vectors`, `fittedRecords` and `isModelOutdated` belong to the vector space.
  */
 export interface Collection {
   /** Never reused in the same store. A name can be reused after its collection has been dropped. */
@@ -32,6 +32,8 @@ export interface Collection {
    */
   readonly version: number
   readonly records: number
+  /** Number of records with a vector in the current generation. */
+  readonly vectors: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
   /** True if the model was fitted to rows that it may no longer learn from. */
@@ -178,6 +180,8 @@ export type ContentWrite =
       readonly space: string
       readonly dimension: number
       readonly metric: Metric
+      /** True if the space can be searched before all records have a vector: its first generation is current at once. */
+      readonly isSearchable?: boolean
     } & CollectionKey)
   /** Deletes a vector space other than the default space. Never fails. */
   | ({ readonly op: 'dropSpace'; readonly space: string } & CollectionKey)
@@ -393,6 +397,11 @@ export interface VectorSpaces {
    *          reasons as `stage`
    */
   swap(key: SpaceKey, lease: SpaceLease, fitted?: FitResult): Promise<boolean>
+  /**
+   * Returns the collections with records that have no vector in the current generation of the space with this name, also
+   * collections without such a space.
+   */
+  unfilled(space: string): Promise<(CollectionKey & { records: number; vectors: number })[]>
 }
 
 /** Default spaces that the runtime fits to the passages of a collection. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { fakeSentenceModel } from '../fakes/sentence-model.ts'
 import { createAgent, openRestrictedWorkspace } from './restricted-workspace.ts'
 import { RowModel } from './row-model.ts'
 
@@ -11,7 +12,7 @@ const questionsPerStep = 4
 test('content routes answer as the reference evaluator decides, after any changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(), async seed => {
-      const opened = await openRestrictedWorkspace({ server: true })
+      const opened = await openRestrictedWorkspace({ server: true, sentenceModel: fakeSentenceModel() })
       const agent = await createAgent(opened)
       const model = await RowModel.create({ ...opened, operatorId: null, agent }, seed)
       for (let step = 0; step < stepsPerRun; step++) await model.step(questionsPerStep)

@@ -89,6 +89,7 @@ export function createSandbox(end: End = onTestFinished): Sandbox {
   })
   const dataDir = join(root, 'data')
   const env = {
+    WB_SEMANTIC_SEARCH: 'off',
     PATH: [join(process.env[preparedVariable] ?? '', 'bin'), process.env.PATH].join(delimiter),
     // Hides the default browser of this machine.
     XDG_DATA_DIRS: join(root, 'none'),

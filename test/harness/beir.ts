@@ -70,6 +70,12 @@ function gain(grades: readonly number[]): number {
   return grades.slice(0, rankingDepth).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
 }
 
+/** Returns the reciprocal rank of the first relevant document; 0 if none is in the ranking. */
+export function reciprocalRank(ranking: readonly string[], grades: ReadonlyMap<string, number>): number {
+  const first = ranking.findIndex(id => (grades.get(id) ?? 0) > 0)
+  return first < 0 ? 0 : 1 / (first + 1)
+}
+
 /** Returns nDCG@10 and recall@10 of a ranking of document IDs, best first, by the grades of one query. */
 export function qualityAt10(ranking: readonly string[], grades: ReadonlyMap<string, number>) {
   const ideal = gain([...grades.values()].sort((a, b) => b - a))

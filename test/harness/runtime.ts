@@ -83,7 +83,7 @@ export async function open(options: TestRuntimeOptions = {}): Promise<TestRuntim
       server,
       log: logInto(loggedProblems),
     },
-    { strictErrors: true, keyCost: lowCost, ...options },
+    { strictErrors: true, keyCost: lowCost, sentenceModel: null, ...options },
   )
   let closing: Promise<void> | undefined
   const close = () => {

@@ -31,6 +31,7 @@ const plain = {
   generation: 0,
   version: 0,
   records: 0,
+  vectors: 0,
   fittedRecords: 0,
 } as const
 

@@ -58,6 +58,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         generation: 0,
         version: 0,
         records: 0,
+        vectors: 0,
         fittedRecords: 0,
         isModelOutdated: false,
       })

@@ -97,6 +97,22 @@ export function spacesSuite(context: () => Context): void {
     expect(await scores(sentences)).toEqual({ a: 1 })
   })
 
+  spacesTest('a searchable space is searched while it lacks vectors', async (spaces, { content, write }) => {
+    await write(upsert(record('a'), record('b')), { ...createSpace, isSearchable: true })
+    expect(await scores(sentences)).toEqual({})
+    expect(await spaces.unfilled('sentences')).toEqual([{ ...key, records: 2, vectors: 0 }])
+    const [a] = await spaces.unstaged(sentences, 1, 9)
+    await spaces.lease(sentences, owner, lasting)
+    await spaces.stage(sentences, { generation: 1, owner }, [{ record: a!.record, vector: up() }])
+    expect(await scores(sentences)).toEqual({ a: 1 })
+    expect(await content.collection(sentences)).toMatchObject({ generation: 1, records: 2, vectors: 1 })
+    await spaces.release(sentences, owner)
+    expect(await scores(sentences)).toEqual({ a: 1 })
+    expect(await stageAll(spaces, 1)).toEqual(['b'])
+    expect(await spaces.unfilled('sentences')).toEqual([])
+    expect(await spaces.unfilled('other')).toEqual([{ ...key, records: 2, vectors: 0 }])
+  })
+
   spacesTest('a space that does not exist is reported by its name', async (spaces, { content }) => {
     const missing = {
       ...unavailable,

@@ -63,15 +63,17 @@ describe('the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'wb-pack-'))
   const installed = join(folder, 'node_modules', 'workbase')
   let files: string[] = []
+  let packedBytes = 0
 
   beforeAll(() => {
     const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
-    const [{ filename, files: listed }] = JSON.parse(packed.toString()) as [
-      { filename: string; files: { path: string }[] },
+    const [{ filename, files: listed, size }] = JSON.parse(packed.toString()) as [
+      { filename: string; files: { path: string }[]; size: number },
     ]
     files = listed.map(({ path }) => path)
+    packedBytes = size
     execFileSync('tar', ['-xzf', join(folder, filename), '-C', folder])
     mkdirSync(dirname(installed), { recursive: true })
     execFileSync('mv', [join(folder, 'package'), installed])
@@ -93,6 +95,9 @@ describe('the package', () => {
       'dist/src/cli/bin.js',
       'dist/scan.wasm',
       'dist/scan-shared.wasm',
+      'dist/sentence-encoder.wasm',
+      'dist/all-minilm-l6-v2.safetensors',
+      'dist/all-minilm-l6-v2.LICENSE.txt',
       'oclif.manifest.json',
       'LICENSE',
       'docs/cli.md',
@@ -102,6 +107,10 @@ describe('the package', () => {
     expect(
       files.filter(path => /^(?:src|test|bench|scripts|commands)\/|\.tsx?$|^bin\/dev/.test(path)),
     ).toEqual([])
+  })
+
+  test('is smaller than 30 MB', () => {
+    expect(packedBytes).toBeLessThan(30_000_000)
   })
 
   test('runs from an empty folder with only its dependencies', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuseEach, fuseLists, rerank } from '../../src/knowledge/fusion.ts'
+import { feedbackQuery, fuseEach, fuseLists, rerank, sentenceWeight } from '../../src/knowledge/fusion.ts'
 import type { ScoredRecord } from '../../src/storage/content.ts'
 
 /** More candidates than in any list here, so no list is truncated. */
@@ -273,6 +273,46 @@ describe('feedbackQuery', () => {
         const moved = feedbackQuery(query, top, beta)
         expect(moved.every(Number.isFinite)).toBe(true)
         expect(lengthOf(moved) === 0 || Math.abs(lengthOf(moved) - 1) < 1e-5).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('sentences', () => {
+  test.each([
+    [0, 0.85],
+    [0.2, 0.85],
+    [0.4, 0.85],
+    [0.5, 0.575],
+    [0.6, 0.3],
+    [0.8, 0.15],
+    [1, 0],
+  ])('with a coverage of %d, their weight is %d', (coverage, expected) => {
+    expect(sentenceWeight(coverage)).toBeCloseTo(expected)
+  })
+
+  test('share the score with the other lists by their weight', () => {
+    const lists = {
+      vector: [{ record: 1, score: 0.9 }],
+      lexical: [{ record: 2, score: 7 }],
+      lexicalWeight: 0.5,
+      sentences: { list: [{ record: 3, score: 0.4 }], weight: 0.6 },
+      poolSize: whole,
+    }
+    const fused = fuseLists(lists)
+    expect(fused.map(({ record }) => record)).toEqual([3, 2, 1])
+    expect(fused.map(one => one.score)).toEqual([0.6, 0.2, 0.2].map(value => expect.closeTo(value)))
+  })
+
+  test('change nothing with weight 0', () => {
+    fc.assert(
+      fc.property(list, list, list, weight, (vector, lexical, sentences, lexicalWeight) => {
+        const lists = { vector, lexical, lexicalWeight, poolSize: whole }
+        const scores = (fused: ReturnType<typeof fuseLists>) =>
+          new Map(fused.filter(one => one.score > 0).map(one => [one.record, one.score]))
+        expect(scores(fuseLists({ ...lists, sentences: { list: sentences, weight: 0 } }))).toEqual(
+          scores(fuseLists(lists)),
+        )
       }),
     )
   })

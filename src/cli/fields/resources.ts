@@ -1,6 +1,6 @@
 import type { Document } from '../../contract/documents.ts'
 import type { KnowledgeFilter } from '../../contract/filters.ts'
-import type { EmbedderState, KnowledgeBase } from '../../contract/knowledge.ts'
+import type { EmbedderState, KnowledgeBase, SentenceState } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { type Field, formatCount, formatCounted } from '../terminal/output.ts'
 
@@ -25,7 +25,9 @@ export function workspaceFields(workspace: Workspace): Fields {
 }
 
 /** Returns the fields of a knowledge base to show. */
-export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: EmbedderState }): Fields {
+export function knowledgeBaseFields(
+  base: KnowledgeBase & { embedder?: EmbedderState; sentences?: SentenceState },
+): Fields {
   return {
     id: base.knowledgeBaseId,
     name: base.name,
@@ -33,6 +35,7 @@ export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: EmbedderS
     status: base.status,
     language: base.language,
     'lexical search': base.lexical.enabled ? 'on' : 'off',
+    'search by meaning': base.semantic === false ? 'off' : base.sentences && sentenceState(base.sentences),
     embedder: base.embedder && embedderState(base.embedder),
     collection: base.vectorCollection,
     created: { time: base.createdAt },
@@ -44,6 +47,11 @@ function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
   if (state === 'ready')
     return `ready, fitted on ${formatCount(fittedChunks)} of ${formatCounted(chunks, 'chunk')}`
   return `${state === 'fitting' ? 'being fitted' : 'not fitted yet'}, ${formatCounted(chunks, 'chunk')}`
+}
+
+function sentenceState({ state, chunks, embeddedChunks }: SentenceState): string {
+  if (state === 'ready') return 'ready'
+  return `${formatCount(embeddedChunks)} of ${formatCounted(chunks, 'chunk')}`
 }
 
 /** Returns the fields of a saved filter to show. */

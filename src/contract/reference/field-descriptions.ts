@@ -78,6 +78,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   'Workspace.workspaceId': 'Identifier of the workspace. You can choose it when you create one.',
   'secretReleases.create.workspaceId': 'Workspace that may use the secret. Null allows all workspaces.',
   knowledgeBaseId: 'Identifier of the knowledge base.',
+  semantic:
+    'True to find passages by meaning, with the vectors of the built-in sentence model. True if absent. If you set it to false, the vectors are deleted.',
   'ConnectSnippets.knowledgeBaseId':
     'Knowledge base that the code searches. Null if it searches all of them.',
   'details.knowledgeBaseId': 'Knowledge base that the action concerns.',

@@ -28,6 +28,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   Job: 'Background work, such as the ingest of a document.',
   JobDone: 'The last event of a job.',
   KnowledgeBase: 'A set of documents that are searched together.',
+  SentenceState: 'Progress of the vectors of the built-in sentence model.',
   KnowledgeBaseCompaction: 'Sizes before and after the compaction of a knowledge base.',
   KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',

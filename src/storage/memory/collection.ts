@@ -37,7 +37,7 @@ export interface MemorySpace {
 
 /** A collection, with its records by ID and its vector spaces by name. Immutable: a write replaces it. */
 export interface MemoryCollection {
-  readonly collection: Omit<Collection, 'dimension' | 'metric' | 'generation'>
+  readonly collection: Omit<Collection, 'dimension' | 'metric' | 'generation' | 'vectors'>
   readonly records: ReadonlyMap<string, MemoryRecord>
   readonly spaces: ReadonlyMap<string, MemorySpace>
   /** Time of the last change of a record in milliseconds since 1970. */
@@ -86,9 +86,18 @@ export function checkRecords(
 }
 
 /** Returns a new vector space. */
-export function emptySpace({ dimension, metric }: { dimension: number; metric: Metric }): MemorySpace {
+export function emptySpace({
+  dimension,
+  metric,
+  isSearchable = false,
+}: {
+  dimension: number
+  metric: Metric
+  isSearchable?: boolean
+}): MemorySpace {
+  const generation = isSearchable ? 1 : 0
   const vectors = new Map()
-  return { dimension, metric, generation: 0, vectors, staged: undefined, filledThrough: 0, lease: undefined }
+  return { dimension, metric, generation, vectors, staged: undefined, filledThrough: 0, lease: undefined }
 }
 
 /** Returns a space with other vectors in its current generation. */

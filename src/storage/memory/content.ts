@@ -77,6 +77,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
       stage: (key, lease, vectors) => store.stage(key, lease, vectors),
       unstaged: async (key, generation, limit) => store.unstaged(key, generation, limit),
       swap: (key, lease) => store.swap(key, lease),
+      unfilled: async space => store.unfilled(space),
     },
   }
 }
@@ -100,9 +101,9 @@ class MemoryContent {
     const entry = this.find(key)
     const space = entry?.spaces.get(key.space ?? defaultSpace)
     if (!entry || !space) return undefined
-    const { dimension, metric, generation } = space
+    const { dimension, metric, generation, vectors } = space
     const fitted = entry.collection.fitted && isDefaultSpace(key)
-    return { ...entry.collection, fitted, dimension, metric, generation }
+    return { ...entry.collection, fitted, dimension, metric, generation, vectors: vectors.size }
   }
 
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
@@ -172,6 +173,15 @@ class MemoryContent {
         return undefined
       return { ...filledSpace(space, space.staged), generation, staged: undefined }
     })
+  }
+
+  unfilled(space: string): (CollectionKey & { records: number; vectors: number })[] {
+    return [...this.#entries.values()]
+      .map(({ collection: { workspaceId, name, records }, spaces }) => {
+        const vectors = spaces.get(space)?.vectors.size ?? 0
+        return { workspaceId, name, records, vectors }
+      })
+      .filter(({ records, vectors }) => vectors < records)
   }
 
   /** Replaces a space, unless `change` returns undefined. Returns true if it was replaced. */

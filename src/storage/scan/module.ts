@@ -3,22 +3,6 @@ import { join } from 'node:path'
 import { once } from '../../base/once.ts'
 import { packageRoot } from '../../base/package.ts'
 
-// The parts of the WebAssembly API that the scan uses. Its types are in lib.dom, which server code must not use.
-declare namespace WebAssembly {
-  class Module {
-    constructor(bytes: Uint8Array)
-  }
-  class Memory {
-    constructor(size: { initial: number; maximum: number; shared: boolean })
-    readonly buffer: ArrayBuffer | SharedArrayBuffer
-    grow(pages: number): number
-  }
-  class Instance {
-    constructor(module: Module, imports: Record<string, Record<string, Memory>>)
-    readonly exports: unknown
-  }
-}
-
 /** The compiled scan kernels. Contains no data, so all segments can share one module. */
 export interface ScanModule {
   readonly compiled: WebAssembly.Module

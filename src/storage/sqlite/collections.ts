@@ -100,10 +100,11 @@ export function listCollections(connection: SqliteConnection, workspaceId: strin
 }
 
 function toCollection({ workspaceId, name }: CollectionKey, row: CollectionRow): Collection {
-  const { id, dimension, metric, generation, version, records, fittedRecords } = row
+  const { id, dimension, metric, generation, version, records, vectors, fittedRecords } = row
   const settings = { dimension, metric, lexical: row.lexical === 1, fitted: row.fitted === 1 }
   const isModelOutdated = settings.fitted && generation > 0 && row.fittedThrough === 0
-  return { id, workspaceId, name, ...settings, generation, version, records, fittedRecords, isModelOutdated }
+  const counts = { records, vectors, fittedRecords }
+  return { id, workspaceId, name, ...settings, generation, version, ...counts, isModelOutdated }
 }
 
 /** Returns the vector spaces of a collection. */

@@ -123,7 +123,7 @@ export class ContentChanges {
 
   #createSpace({ id }: CollectionRow, change: ContentOperation<'createSpace'>): WriteFailure | undefined {
     if (findCollection(this.#connection, change)) return 'exists'
-    this.#insertSpace(id, { ...change, fitted: false })
+    this.#insertSpace(id, { ...change, fitted: false, generation: change.isSearchable ? 1 : 0 })
     return undefined
   }
 
@@ -134,14 +134,15 @@ export class ContentChanges {
       dimension,
       metric,
       fitted,
-    }: { space: string; dimension: number; metric: Metric; fitted: boolean },
+      generation = 0,
+    }: { space: string; dimension: number; metric: Metric; fitted: boolean; generation?: number },
   ): void {
     const { lastInsertRowid } = this.#connection
       .prepare(
-        'INSERT INTO vector_space (collection, name, dimension, metric, fitted) VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO vector_space (collection, name, dimension, metric, fitted, generation) VALUES (?, ?, ?, ?, ?, ?)',
       )
-      .run(collection, space, dimension, metric, fitted ? 1 : 0)
-    createVectorTable(this.#connection, vectorTable({ spaceId: Number(lastInsertRowid), generation: 0 }))
+      .run(collection, space, dimension, metric, fitted ? 1 : 0, generation)
+    createVectorTable(this.#connection, vectorTable({ spaceId: Number(lastInsertRowid), generation }))
   }
 
   #dropSpace(change: ContentOperation<'dropSpace'>): void {

@@ -176,5 +176,6 @@ function createSpaces(
     release: (key, owner) => calls.run(() => writes.run('release', { key, owner })),
     stage: (key, lease, vectors) => calls.run(() => writes.run('stage', { key, lease, vectors })),
     swap: (key, lease, fitted) => calls.run(() => writes.run('swap', { key, lease, fitted })),
+    unfilled: space => calls.run(() => inlineReads.unfilled(space)),
   }
 }

@@ -103,6 +103,16 @@ export class SpaceReads {
       .all(id, after, limit)
   }
 
+  unfilled(space: string): (CollectionKey & { records: number; vectors: number })[] {
+    return this.#connection
+      .prepare<CollectionKey & { records: number; vectors: number }>(
+        `SELECT workspace_id AS workspaceId, c.name, records, coalesce(vectors, 0) AS vectors
+          FROM collection c LEFT JOIN vector_space s ON s.collection = c.id AND s.name = ?
+          WHERE coalesce(vectors, 0) < records ORDER BY c.id`,
+      )
+      .all(space)
+  }
+
   fittedCollections(): CollectionKey[] {
     return this.#connection
       .prepare<CollectionKey>(

@@ -1,0 +1,73 @@
+/**
+ * Measures how well a search finds the passages that answer questions in the words of the text, in other words, and as whole
+ * paragraphs: over HTTP, with and without the sentence model, on the half of the questions that no setting was chosen on.
+ *
+ * npm run bench:questions -- [tune|held-out]
+ */
+import { basename } from 'node:path'
+import { questionFolders, readGrades, readQuestions, reciprocalRank } from '../test/harness/beir.ts'
+import { ingestCorpus } from './beir-base.ts'
+import { call, createBase, remove, startServer, untilFitted } from './server.ts'
+import { mean, median, table } from './statistics.ts'
+
+const half = process.argv[2] ?? 'held-out'
+const kinds = ['rephrased', 'plain', 'paragraph'] as const
+const modes = {
+  words: { hybrid: true, lexicalWeight: 1 },
+  vectors: { hybrid: false },
+  default: {},
+}
+
+interface Measured {
+  readonly kind: string
+  readonly rank: number
+  readonly ms: number
+}
+
+async function measure(semantic: 'on' | 'off', folder: string): Promise<Map<string, Measured[]>> {
+  const server = await startServer(undefined, { env: { WB_SEMANTIC_SEARCH: semantic } })
+  try {
+    const base = await createBase(server)
+    const sourceIds = await ingestCorpus(server, base, folder)
+    await untilFitted(server, base, 300)
+    const grades = readGrades(folder)
+    const measured = new Map<string, Measured[]>()
+    for (const [name, mode] of Object.entries(modes)) {
+      const results: Measured[] = []
+      for (const { _id, text, metadata } of readQuestions(folder)) {
+        if (metadata.half !== half) continue
+        const started = performance.now()
+        const hits = await call<{ payload: { documentId: string } }[]>(server, 'POST', `${base}/search`, {
+          text,
+          topK: 100,
+          ...mode,
+        })
+        const ms = performance.now() - started
+        const ranking = [...new Set(hits.map(hit => sourceIds.get(hit.payload.documentId)!))]
+        results.push({ kind: metadata.kind, rank: reciprocalRank(ranking, grades.get(_id)!), ms })
+      }
+      measured.set(name, results)
+    }
+    return measured
+  } finally {
+    await server.stop()
+    remove(server.dataDir)
+  }
+}
+
+const all = new Map<string, Measured[]>()
+for (const folder of questionFolders)
+  for (const semantic of ['off', 'on'] as const)
+    for (const [mode, results] of await measure(semantic, folder)) {
+      const name = mode === 'default' ? `default, sentence model ${semantic}` : mode
+      if (mode !== 'default' && semantic === 'on') continue
+      for (const key of [name, `${name}, ${basename(folder)}`])
+        all.set(key, [...(all.get(key) ?? []), ...results])
+    }
+const rows = Array.from(all, ([name, results]) => [
+  name,
+  ...kinds.map(kind => mean(results.filter(one => one.kind === kind).map(one => one.rank)).toFixed(3)),
+  median(results.map(one => one.ms)).toFixed(1),
+])
+console.log(`MRR of the half ${half}`)
+console.log(table(['search', ...kinds, 'p50 ms'], rows))

@@ -1,0 +1,2 @@
+export const sentenceModelFiles: readonly string[]
+export function buildSentenceModel(outDir: string, source?: string): void
