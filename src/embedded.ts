@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AccessCaseResult } from './access/policy/run-access-cases.ts'
+import type { PolicyExplanation } from './access/policy/explain.ts'
 import { systemClock } from './base/clock.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
@@ -118,7 +118,7 @@ function drillConfig(config: Config): Config {
 
 /** Test cases of access, with the results of those whose documents are in the file. */
 export interface AccessCaseReport extends AccessCases {
-  readonly results: readonly (AccessCaseResult | undefined)[]
+  readonly results: readonly (PolicyExplanation | undefined)[]
 }
 
 /**

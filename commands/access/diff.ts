@@ -28,7 +28,9 @@ export default class AccessDiff extends WbCommand {
     const request = { params: { workspaceId }, body: { knowledgeBaseId, policyDsl, documentsListed } }
     const { items, facts } = await this.waitFor(
       'comparing',
-      readToolPages(cursor => this.client.call(accessTools.diff, { ...request, query: { cursor } })),
+      readToolPages(cursor =>
+        this.client.call(accessTools.diff, { ...request, query: { limit: limits.pageMax, cursor } }),
+      ),
     )
     if (this.output.json) {
       this.output.value({ items, ...facts })

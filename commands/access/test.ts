@@ -1,10 +1,12 @@
 import * as Flags from '@oclif/core/flags'
+import { once } from '../../src/base/once.ts'
 import { printTestedCases, type TestedCase, toTestedCase } from '../../src/cli/access/test-results.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
 import { type AccessCaseReport, testAccessCases } from '../../src/cli/local.ts'
 import { resolveTypedPath } from '../../src/cli/resolve-typed-path.ts'
 import { accessTools } from '../../src/contract/access-tools.ts'
+import type { KnowledgeBase } from '../../src/contract/knowledge.ts'
 
 export default class AccessTest extends WbCommand {
   static override summary = 'test a policy with cases from a file'
@@ -22,33 +24,30 @@ export default class AccessTest extends WbCommand {
   async run() {
     const { flags } = await this.parse(AccessTest)
     const report = await testAccessCases(resolveTypedPath(this.io.cwd, flags.file))
+    const knowledgeBase = once(() => this.knowledgeBase(flags.kb))
     const tested: TestedCase[] = []
     for (const [index, testCase] of report.cases.entries()) {
       const result = report.results[index]
       tested.push(
-        result
-          ? toTestedCase(testCase, { isAllowed: result.actual === 'allow', reasons: result.reasons })
-          : await this.testStored(report, testCase, flags.kb),
+        toTestedCase(testCase, result ?? (await this.explainStored(report, testCase, await knowledgeBase()))),
       )
     }
     printTestedCases(this.output, tested)
     if (tested.some(({ passed }) => !passed)) this.exitCode = exit.failed
   }
 
-  /** Tests a case whose document is in a knowledge base. */
-  private async testStored(
+  /** Explains the decision of a case whose document is in a knowledge base. */
+  private async explainStored(
     { policy }: AccessCaseReport,
-    testCase: AccessCaseReport['cases'][number],
-    kb: string | undefined,
-  ): Promise<TestedCase> {
-    const { workspaceId, knowledgeBaseId } = await this.knowledgeBase(kb)
-    const { documentId } = testCase.document as { documentId: string }
-    const policyDsl = policy ?? undefined
-    const body = { principalId: testCase.principal, knowledgeBaseId, documentId, policyDsl }
+    { principal: principalId, document }: AccessCaseReport['cases'][number],
+    { workspaceId, knowledgeBaseId }: KnowledgeBase,
+  ) {
+    const { documentId } = document as { documentId: string }
+    const body = { principalId, knowledgeBaseId, documentId, policyDsl: policy ?? undefined }
     const { visible, reasons } = await this.client.call(accessTools.explain, {
       params: { workspaceId },
       body,
     })
-    return toTestedCase(testCase, { isAllowed: visible, reasons })
+    return { isVisible: visible, reasons }
   }
 }

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { formatVisibleTo } from '../../src/cli/access/format-visible-to.ts'
 import { atFlag, parseAt } from '../../src/cli/access/tool-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
@@ -63,7 +64,7 @@ export default class AccessWhat extends WbCommand {
         id: { value: row => row.documentId },
         file: { value: row => row.sourceFilename, format: 'flexible' },
         owner: { value: row => row.ownerPrincipalId, format: 'flexible' },
-        'visible to': { value: row => row.visibleTo?.join(', '), format: 'flexible' },
+        'visible to': { value: formatVisibleTo, format: 'flexible' },
       },
       empty: [`${body.principalId} sees no documents in knowledge base ${name}`],
       total,

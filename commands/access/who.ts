@@ -5,6 +5,7 @@ import { atFlag, parseAt } from '../../src/cli/access/tool-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { accessTools } from '../../src/contract/access-tools.ts'
+import { limits } from '../../src/contract/limits.ts'
 
 export default class AccessWho extends WbCommand {
   static override summary = 'list the principals that see a document'
@@ -36,7 +37,7 @@ export default class AccessWho extends WbCommand {
     const { items, facts } = await this.waitFor(
       'reading',
       readToolPages(cursor =>
-        this.client.call(accessTools.viewers, { ...request, query: { limit: 200, cursor } }),
+        this.client.call(accessTools.viewers, { ...request, query: { limit: limits.pageMax, cursor } }),
       ),
     )
     const { everyoneElse, rule } = facts

@@ -1,5 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
+import { signInHints } from '../../src/cli/command/sign-in-hints.ts'
+import { isCi } from '../../src/cli/environment.ts'
 import { loginCommand } from '../../src/cli/settings/login-command.ts'
 import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { authStatusFields, authStatusJson } from '../../src/cli/sign-in/auth-status.ts'
@@ -27,9 +29,20 @@ export default class AuthStatus extends WbCommand {
     if (caller.kind !== 'rejected') return
     this.exitCode = exit.notAllowed
     if (output.json) return
-    output.note(
-      `  ${runtimeKey(profile)} does not accept your credential: ${plainLine(caller.error.message)}`,
-    )
-    output.note(`  ${loginCommand(profile)}`)
+    if (session.credential.used) {
+      output.note(
+        `  ${runtimeKey(profile)} does not accept your credential: ${plainLine(caller.error.message)}`,
+      )
+      output.note(`  ${loginCommand(profile)}`)
+      return
+    }
+    output.note(`  ${runtimeKey(profile)} requires a credential`)
+    const rejectingRuntime = {
+      ...(await session.runtime()),
+      authMethods: caller.authMethods,
+      isCi: isCi(this.io.env),
+      message: caller.error.message,
+    }
+    for (const hint of signInHints(profile, undefined, rejectingRuntime)) output.note(`  ${hint}`)
   }
 }

@@ -22,7 +22,7 @@ export default class WorkspacesDelete extends WbCommand {
     const params = { workspaceId }
     const baseCount = await countItems(this.client.items(kb.list, { params }))
     const agentCount = await countItems(this.client.items(agents.list, { params }))
-    const target = `workspace ${name} with ${formatCounted(baseCount, 'knowledge base')} and all their documents, ${formatCounted(agentCount, 'agent')} and all their conversations, its services and keys`
+    const target = `workspace ${name} with ${formatCounted(baseCount, 'knowledge base')}, ${formatCounted(agentCount, 'agent')}, and all documents, conversations, services and keys`
     await this.confirmDeletion(target, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
     if (defaultWorkspace(this.profile) === workspaceId) await setDefaultWorkspace(this.profile, undefined)

@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { parseKeyValues } from '../../src/cli/command/flags.ts'
+import { requiresNoCredential } from '../../src/cli/connection/auth-methods.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesUpdate extends WbCommand {
@@ -37,5 +38,14 @@ export default class WorkspacesUpdate extends WbCommand {
     this.requireChange(body)
     const changed = await this.client.call(workspaces.update, { params: { workspaceId }, body })
     this.output.reportSaved(changed, workspaceId, `updated workspace ${changed.name}`)
+    if (flags.rlac) await this.warnWithoutAuthentication()
+  }
+
+  private async warnWithoutAuthentication() {
+    const authMethods = await this.session.authMethods()
+    if (authMethods && requiresNoCredential(authMethods))
+      this.output.note(
+        '  ! without authentication, requests have no principal, and cannot read or change documents; set auth.mode, or add --as-operator',
+      )
   }
 }

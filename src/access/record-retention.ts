@@ -25,7 +25,7 @@ export interface RetentionRules<Row extends object> {
   /** Lists of records, from the oldest, and the maximum number of records in each. */
   readonly limits: readonly { readonly list: Pick<ListQuery, 'index' | 'prefix'>; readonly max: number }[]
   /** Calls a listener when this process has stored records. Returns a function that removes the listener. */
-  readonly onStored: (listener: (records: number) => void) => () => void
+  readonly onStored?: (listener: (records: number) => void) => () => void
   /** Returns more writes for the transaction that deletes records up to the given one. */
   readonly onDelete?: (last: Row) => Promise<readonly Write[]>
   /** Message of the log line if records could not be deleted. */
@@ -41,7 +41,7 @@ export class RecordRetention<Row extends object> {
   readonly #rules: RetentionRules<Row>
   readonly #hourly: HourlyTask
   #newRecords = 0
-  #removeListener = () => {}
+  #removeListener: (() => void) | undefined
 
   constructor(deps: RetentionDependencies, rules: RetentionRules<Row>) {
     this.#deps = deps
@@ -52,7 +52,7 @@ export class RecordRetention<Row extends object> {
 
   /** Deletes old records now, every hour, and after many new records. */
   start(): void {
-    this.#removeListener = this.#rules.onStored(records => {
+    this.#removeListener = this.#rules.onStored?.(records => {
       this.#newRecords += records
       if (this.#newRecords >= recordsBetweenChecksMax) this.#hourly.runNow()
     })
@@ -60,7 +60,7 @@ export class RecordRetention<Row extends object> {
   }
 
   close(): Promise<void> {
-    this.#removeListener()
+    this.#removeListener?.()
     return this.#hourly.close()
   }
 
@@ -86,6 +86,7 @@ export class RecordRetention<Row extends object> {
 /**
  * Deletes the first rows of a list, in small transactions.
  *
+ * @throws Error   a write of `onDelete` failed
  * @param options  `count` is the number of rows to delete, by default all. Stops early when `isStopped` returns true.
  *   `onDelete` returns more writes for the transaction that deletes rows up to the given one
  */
@@ -107,6 +108,7 @@ export async function deleteFirst<Row extends object>(
     const deletions = slice.map(
       ({ ordinal }): Write => ({ op: 'deleteAll', table, index: 'byOrdinal', prefix: [ordinal] }),
     )
-    await rows.atomic([...deletions, ...((await onDelete?.(last.row)) ?? [])])
+    const outcome = await rows.atomic([...deletions, ...((await onDelete?.(last.row)) ?? [])])
+    if (!outcome.ok) throw new Error('another process changed the records at the same time')
   }
 }

@@ -13,18 +13,18 @@ import { requireWorkspace } from './require-workspace.ts'
 
 export function auditHandlers(records: AuditRecords, decisions: DecisionRecords): Handlers<typeof audit> {
   return {
-    list: async ({ params: { workspaceId }, query }, { follows, auth }) =>
-      follows
-        ? { status: 200, events: await records.follow(workspaceId, query, follows.after, auth) }
-        : { status: 200, body: await records.list(workspaceId, query, auth) },
+    list: async ({ params: { workspaceId }, query }, caller) =>
+      caller.follows
+        ? { status: 200, events: await records.follow(workspaceId, query, caller.follows.after, caller.auth) }
+        : { status: 200, body: await records.list(workspaceId, query, caller) },
     decisions: async ({ params: { workspaceId }, query }, caller) => ({
       status: 200,
       body: await decisions.list(workspaceId, query, caller),
     }),
-    listAll: async ({ query }, { follows, auth }) =>
-      follows
-        ? { status: 200, events: await records.follow(null, query, follows.after, auth) }
-        : { status: 200, body: await records.list(null, query, auth) },
+    listAll: async ({ query }, caller) =>
+      caller.follows
+        ? { status: 200, events: await records.follow(null, query, caller.follows.after, caller.auth) }
+        : { status: 200, body: await records.list(null, query, caller) },
   }
 }
 
@@ -63,19 +63,19 @@ export function policyHandlers(
         principalId === undefined ? undefined : await principals.actingPrincipal({ workspaceId, principalId })
       return { status: 200, body: previewPolicy(body, acting) }
     },
-    audit: async ({ params: { workspaceId }, query }, caller) => {
-      const { items } = await decisions.list(workspaceId, query, caller)
-      return { status: 200, body: { items, nextCursor: null } }
-    },
+    audit: async ({ params: { workspaceId }, query }, caller) => ({
+      status: 200,
+      body: { items: await decisions.newest(workspaceId, query, caller), nextCursor: null },
+    }),
   }
 }
 
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
-    viewers: async input => ({ status: 200, body: await tools.viewers(input) }),
-    documents: async input => ({ status: 200, body: await tools.documents(input) }),
-    counts: async input => ({ status: 200, body: await tools.counts(input) }),
+    viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
+    documents: async (input, { signal }) => ({ status: 200, body: await tools.documents(input, signal) }),
+    counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
     diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
   }
 }

@@ -1,5 +1,6 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import type { ColumnValue, RowStore } from '../storage/rows.ts'
+import { WorkPacer } from '../base/work-pacer.ts'
+import type { RowSearch } from '../storage/cursor.ts'
+import type { ColumnValue, RowStore, Stored } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
 
@@ -7,25 +8,22 @@ import { isVisible } from './visible-message.ts'
 const batch = { limit: 100, charsMax: 200_000 }
 /** Maximum total length of the messages that one search reads, as JSON. Exceeding it ends the search. */
 const searchCharsMax = 8_000_000
-/**
- * Time in milliseconds after which a search yields to the event loop, because store reads can complete synchronously.
- */
-const sliceMs = 5
 /** Matches combining marks after 30 in a row, the limit of the Stream-Safe Text Format. @see UAX #15 section 13 */
 const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
 /** A search for conversations whose title, questions and answers together contain all words. */
-export class ConversationSearch {
+export class ConversationSearch implements RowSearch<ConversationRow, ConversationRow> {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
-  #sliceStartedAt = performance.now()
+  readonly #pacer: WorkPacer
 
   /** @param signal  ends the search */
   constructor(
     private readonly rows: Pick<RowStore, 'list'>,
     search: string,
-    private readonly signal: AbortSignal,
+    signal: AbortSignal,
   ) {
+    this.#pacer = new WorkPacer(signal)
     this.#words = foldText(search).split(/\s+/).filter(Boolean)
   }
 
@@ -39,9 +37,14 @@ export class ConversationSearch {
     return this.#charsLeft <= 0
   }
 
+  /** Returns a conversation that contains all words; undefined for others. */
+  async select({ row }: Stored<ConversationRow>): Promise<ConversationRow | undefined> {
+    return (await this.finds(row)) ? row : undefined
+  }
+
   /** Returns true if a conversation contains all words. Reads its messages if the title does not contain all words. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
-    await this.#yieldIfDue()
+    await this.#pacer.yieldIfDue()
     let missingWords = wordsMissingIn(title, this.#words)
     let after: ColumnValue[] | undefined
     while (missingWords.length > 0) {
@@ -50,20 +53,13 @@ export class ConversationSearch {
       for (const { row, text } of messages) {
         this.#charsLeft -= text.length
         if (row.role !== 'system' && isVisible(row)) missingWords = wordsMissingIn(row.content, missingWords)
-        await this.#yieldIfDue()
+        await this.#pacer.yieldIfDue()
       }
       const last = messages.at(-1)
       if (!last) return false
       after = [last.row.messageTs, last.row.messageId]
     }
     return true
-  }
-
-  async #yieldIfDue(): Promise<void> {
-    this.signal.throwIfAborted()
-    if (performance.now() - this.#sliceStartedAt < sliceMs) return
-    await yieldToEventLoop()
-    this.#sliceStartedAt = performance.now()
   }
 }
 

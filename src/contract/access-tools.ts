@@ -32,7 +32,15 @@ const ToolDocument = z
     documentId: z.uuid(),
     sourceFilename: z.string().nullable(),
     ownerPrincipalId: z.string().nullable(),
-    visibleTo: z.array(z.string()).nullable(),
+    visibleTo: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: `the first ${limits.shownItems} entries of \`visibleTo\`; null if it is null` }),
+    visibleToTotal: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: 'number of entries of `visibleTo`; null if it is null' }),
   })
   .meta({ id: 'ToolDocument' })
 export type ToolDocument = z.output<typeof ToolDocument>
@@ -53,7 +61,10 @@ const AccessReason = z
           name: z.string().meta({
             description: 'column, `$principal.NAME`, or `current_principal_id()`',
           }),
-          value: z.unknown().meta({ description: 'value that was compared; null if it is missing' }),
+          value: z.unknown().meta({
+            description: `value that was compared; null if it is missing. At most ${limits.shownValueChars} characters or ${limits.shownItems} list items, and \`{}\` for an object`,
+          }),
+          cut: z.boolean().meta({ description: 'true if `value` is not the whole value' }),
           missing: z.boolean().meta({
             description: 'true if the document has no such column, or the principal no such attribute',
           }),
@@ -75,9 +86,9 @@ const AccessExplanation = z
     document: ToolDocument.meta({ description: 'the document' }),
     knowledgeBaseId: z.uuid(),
     reasons: z.array(AccessReason).meta({
-      description:
-        'conditions that decide: those that make the policy true, or those of which some would have to change',
+      description: `conditions that decide: those that make the policy true, or those of which some would have to change; at most the first ${limits.policyReasonsMax}`,
     }),
+    reasonsTotal: z.int().min(0).meta({ description: 'number of all conditions that decide' }),
     at: isoTimestamp.nullable().meta({ description: 'time of the answer; null for now' }),
   })
   .meta({ id: 'AccessExplanation' })
@@ -163,7 +174,8 @@ export const accessTools = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/policy/documents',
     summary: 'List the documents that a principal sees',
-    description: 'Lists the documents of a knowledge base that a principal sees, oldest first.',
+    description:
+      'Lists the documents of a knowledge base that a principal sees, oldest first. A page can be empty, even if more pages follow.',
     access: needs('manage:access'),
     query: pageQuery,
     body: { ...json, schema: z.strictObject({ principalId, knowledgeBaseId: z.uuid(), at }) },
@@ -175,7 +187,7 @@ export const accessTools = {
     path: '/api/v1/workspaces/:workspaceId/policy/counts',
     summary: 'Count the documents that a principal sees',
     description:
-      'Returns for each knowledge base how many of its documents a principal sees. Takes time proportional to the number of documents.',
+      'Returns for each knowledge base how many of its documents a principal sees. Takes time proportional to the number of documents, so a page can end early.',
     access: needs('manage:access'),
     query: pageQuery,
     body: { ...json, schema: z.strictObject({ principalId, at }) },
@@ -187,7 +199,7 @@ export const accessTools = {
     path: '/api/v1/workspaces/:workspaceId/policy/diff',
     summary: 'Compare a policy with the current one',
     description:
-      'Returns which principals would gain or lose documents if a policy were saved and enabled. Nothing is saved. Examines at most `limit` principals per page, sorted by ID, and returns only those that would gain or lose documents, so a page can be empty. Compares the policies as if row-level access were on.',
+      'Returns which principals would gain or lose documents if a policy were saved and enabled. Nothing is saved. Examines at most `limit` principals per page, sorted by ID, and fewer if the policies or the lists of documents are long. Returns only those that would gain or lose documents, so a page can be empty. Compares the policies as if row-level access were on.',
     access: needs('manage:access'),
     query: pageQuery,
     body: {

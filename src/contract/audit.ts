@@ -40,7 +40,7 @@ export const audit = {
     path: '/api/v1/workspaces/:workspaceId/audit/decisions',
     summary: 'List policy decisions page by page',
     description:
-      'Returns policy decisions, newest first. A caller that row-level access limits, and that has no `manage:access`, gets its own decisions, lists and searches of other principals without their filters, and all decisions of knowledge bases in which it can see all documents.',
+      'Returns policy decisions, newest first. A caller that row-level access limits, and that has no `manage:access`, gets its own decisions, lists and searches of other principals without their filters, and all decisions of knowledge bases in which it can see all documents. A page can be empty, even if more pages follow.',
     access: needs('read:audit').orElse('manage:access'),
     query: decisionPageQuery,
     replies: { 200: pageOfItems(PolicyDecision) },

@@ -55,6 +55,12 @@ export const limits = {
   policyAuditDefault: 100,
   policyDiffDocumentsMax: 100,
   policyDiffDocumentsDefault: 10,
+  /** Number of items of a list, and length of a value or a name, that an answer about access shows. */
+  shownItems: 20,
+  shownValueChars: 200,
+  shownNameChars: 1_000,
+  /** Maximum number of conditions in an explanation. */
+  policyReasonsMax: 50,
 
   trafficMax: 200,
   trafficDefault: 50,

@@ -45,11 +45,16 @@ export interface DrillWorld {
 export interface CanaryConversation extends Canary {
   readonly owner: string
   readonly conversationId: string
+  /** The message with the question, which has an image. */
   readonly questionId: string
-  /** A question with an image. */
-  readonly imageMessageId: string
   readonly attachmentId: string
 }
+
+/**
+ * Statuses of a request about something that the caller may not see or change. With another status, such as 400 for an invalid
+ * body, the runtime has checked the request before the rights of the caller, or the request proves nothing.
+ */
+const refusalStatuses = [403, 404]
 
 /** Sends requests as principals, and compares the responses with what each principal may see. */
 export class DrillRun {
@@ -122,9 +127,18 @@ export class DrillRun {
         this.reportRefusal(name, principalId, `${ids[0]} is missing`)
   }
 
-  /** Checks that a request about something that a principal may not see or change was refused. */
-  expectRefused(name: string, principalId: string, { status }: DrillResponse): void {
-    if (status >= 400 && status < 500) this.resultOf(name).refused++
+  /**
+   * Checks that a request about something that a principal may not see or change was refused.
+   *
+   * @param statuses  statuses of a refusal
+   */
+  expectRefused(
+    name: string,
+    principalId: string,
+    { status }: DrillResponse,
+    statuses: readonly number[] = refusalStatuses,
+  ): void {
+    if (statuses.includes(status)) this.resultOf(name).refused++
     else this.reportLeak(name, principalId, `status ${status} instead of a refusal`)
   }
 

@@ -18,20 +18,13 @@ import {
   sharedWord,
   viewersOf,
 } from './canaries.ts'
+import { changeProbes } from './change-probes.ts'
 import type { DrillReport } from './drill-report.ts'
 import { type CanaryConversation, DrillRun, type DrillWorld, type SendDrillRequest } from './drill-run.ts'
-import {
-  changeProbes,
-  fileForm,
-  historyProbes,
-  plantingRoutes,
-  question,
-  type RouteProbe,
-  readOwnDocuments,
-  readProbes,
-  routesWithoutContent,
-} from './probes.ts'
+import { fileForm, question, type RouteProbe } from './probe.ts'
+import { historyProbes, readOwnDocuments, readProbes } from './read-probes.ts'
 import { routeLine, workspaceRoutes } from './route-names.ts'
+import { routesWithoutContent } from './routes-without-content.ts'
 
 export interface DrillDependencies {
   /** Sends a request to a runtime that has a copy of the store, and that cannot use the network. */
@@ -48,7 +41,7 @@ export interface DrillDependencies {
 }
 
 /** Maximum number of principals that send requests. The number of requests grows with its square. */
-export const drillPrincipalsMax = 12
+const drillPrincipalsMax = 12
 /** Maximum number of different policies. */
 const policiesMax = 10
 /** A principal without a record in the workspace. */
@@ -343,7 +336,6 @@ async function startConversation(
     owner: principalId,
     conversationId,
     questionId: user.messageId,
-    imageMessageId: user.messageId,
     attachmentId,
   }
   run.watch(conversation)
@@ -374,11 +366,3 @@ async function listAll<Item>(run: DrillRun, name: string): Promise<Item[]> {
   } while (cursor !== null)
   return items
 }
-
-/** Names of all routes that a drill asks. */
-export const askedRoutes: ReadonlySet<string> = new Set([
-  ...plantingRoutes.keys(),
-  ...historyProbes.keys(),
-  ...readProbes.keys(),
-  ...changeProbes.keys(),
-])

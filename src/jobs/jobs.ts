@@ -54,7 +54,8 @@ export class Jobs {
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
     const search = {
-      finds: (job: JobRow) => isDocumentVisible(rows, job, access, 'list'),
+      select: async ({ row: job }: Stored<JobRow>) =>
+        (await isDocumentVisible(rows, job, access, 'list')) ? job : undefined,
       isExhausted: false,
     }
     const page = await pager.searchPage(tables.jobs, newestFirst, query, search)

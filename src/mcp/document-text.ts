@@ -26,8 +26,9 @@ const overlapCharsMin = 8
 const overlapCharsMax = 16_384
 
 /**
- * Reads a page of the text of a document, assembled from the chunks that the caller can read. Text that
- * consecutive chunks share appears once. Together, the pages contain the whole text.
+ * Reads a page of the text of a document, assembled from the chunks that the caller can read. Text that consecutive
+ * chunks share appears once, unless it is shorter than {@link overlapCharsMin}. Together, the pages contain the whole
+ * text.
  *
  * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
  */

@@ -350,8 +350,8 @@ export interface FitResult {
  */
 export interface VectorSpaces {
   /**
-   * Acquires the lease of a space, or renews it for its owner. Returns false while another owner has the lease, and if there is no such
-   * space. Staged vectors of the next generation are deleted when the lease is released or passes to another owner, so
+   * Acquires the lease of a space, or renews it for its owner. Returns false while another owner has the lease, and if there
+   * is no such space. Staged vectors of the next generation are deleted when the lease is released or passes to another owner, so
    * that vectors of two models never mix.
    */
   lease(key: SpaceKey, owner: string, durationMs: number): Promise<boolean>

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto'
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { WorkPacer } from '../base/work-pacer.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
@@ -14,10 +15,12 @@ const blockBytes = 32
  * memory.
  */
 const pageCharsMax = 16_000_000
-/** Maximum number of rows of a slice. */
-const sliceRows = 1_000
+/** Maximum number of rows of a slice, and the total length that ends it. Parsing a slice takes about 10 ms. */
+const sliceSize = { limit: 1_000, charsMax: 1_000_000 }
 /** Minimum number of rows to read at once for a page that omits some of them. */
 const filteredBatchMin = 50
+/** Total length of the rows, in characters of JSON, that ends a batch of such a page. */
+const batchChars = 1_000_000
 
 /** Creates the cursor encoder of a store. The store contains the key that signs cursors. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
@@ -108,6 +111,22 @@ export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'throu
   readonly filter?: string
 }
 
+/** Limits of a page that omits some of its rows. */
+export interface ScanLimits {
+  /** Number of rows to read, after which the page ends. */
+  readonly rowsMax: number
+  /** Ends the request. */
+  readonly signal?: AbortSignal
+}
+
+/** Selects the items of a page from the rows of a list. */
+export interface RowSearch<Row, Item> {
+  /** Returns the item for a row; undefined if the row is not part of the page. */
+  select(stored: Stored<Row>): Promise<Item | undefined>
+  /** True if the page must end, to limit the time of a request. */
+  readonly isExhausted: boolean
+}
+
 /** Reads rows in pages by an index. */
 export class Pager {
   constructor(
@@ -160,7 +179,9 @@ export class Pager {
   }
 
   /**
-   * Returns a page of the rows for which `accepts` returns true. Like any page, it ends early if it gets too long.
+   * Returns a page of the rows for which `accepts` returns true. Like any page, it ends early if it gets too long. With
+   * `scan`, it also ends early after many rows, so it can have fewer rows than its limit, or none, even if more pages
+   * follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
@@ -169,21 +190,30 @@ export class Pager {
     list: RowRange,
     query: { limit: number; cursor?: string },
     accepts: (row: Row) => row is Kept,
+    { rowsMax, signal }: ScanLimits = { rowsMax: Number.POSITIVE_INFINITY },
   ): Promise<RowPage<Kept>> {
+    const pacer = new WorkPacer(signal)
+    let scanned = 0
     const accepted: Stored<Kept>[] = []
     const limit = Math.max(query.limit + 1, filteredBatchMin)
     let after = this.startOf(table, list, query)
     for (;;) {
-      const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
+      const batch = await this.rows.list(table, { ...list, after, limit, charsMax: batchChars })
       for (const stored of batch) if (accepts(stored.row)) accepted.push({ ...stored, row: stored.row })
-      const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
+      const isLast = batch.length < limit && totalChars(batch) <= batchChars
       // If the page gets too long, its last row is moved to the next page, because that row shows that a next page exists.
       const isFull = accepted.length > 1 && totalChars(accepted) > pageCharsMax
       if (isFull) return this.toPage(table, list, accepted, Math.min(query.limit, accepted.length - 1))
       if (isLast || accepted.length > query.limit) return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
+      scanned += batch.length
+      if (scanned >= rowsMax)
+        return {
+          items: accepted.map(stored => stored.row),
+          nextCursor: this.cursors.encode(listIdentity(table, list), after),
+        }
       // The store reads synchronously, so without this pause a long list would block the event loop.
-      await yieldToEventLoop()
+      await pacer.yieldIfDue()
     }
   }
 
@@ -194,7 +224,7 @@ export class Pager {
   ): AsyncGenerator<Stored<Row>[], void, undefined> {
     let after: ColumnValue[] | undefined
     for (;;) {
-      const slice = await this.rows.list(table, { ...list, after, limit: sliceRows, charsMax: pageCharsMax })
+      const slice = await this.rows.list(table, { ...list, after, ...sliceSize })
       if (slice.length === 0) return
       yield slice
       after = positionOf(table, list, slice.at(-1)!)
@@ -203,28 +233,30 @@ export class Pager {
   }
 
   /**
-   * Returns a page of the rows that a search finds. A page ends early when `isExhausted` becomes true, so it can have
-   * fewer rows than its limit, or none, even if more pages follow.
+   * Returns a page of the items that a search selects. A page ends early when `isExhausted` becomes true, so it can have
+   * fewer items than its limit, or none, even if more pages follow.
    *
    * @throws invalid_cursor  the cursor belongs to another list
    */
-  async searchPage<Row extends object>(
+  async searchPage<Row extends object, Item>(
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
-    search: { finds(row: Row): Promise<boolean>; readonly isExhausted: boolean },
-  ): Promise<RowPage<Row>> {
-    const items: Row[] = []
+    search: RowSearch<Row, Item>,
+  ): Promise<RowPage<Item>> {
+    const items: Item[] = []
     let after = this.startOf(table, list, query)
     for (;;) {
-      const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
+      const size = { limit: filteredBatchMin, charsMax: batchChars }
+      const batch = await this.rows.list(table, { ...list, after, ...size })
       for (const stored of batch) {
         if (after && (items.length === query.limit || search.isExhausted))
           return { items, nextCursor: this.cursors.encode(listIdentity(table, list), after) }
-        if (await search.finds(stored.row)) items.push(stored.row)
+        const item = await search.select(stored)
+        if (item !== undefined) items.push(item)
         after = positionOf(table, list, stored)
       }
-      if (batch.length < filteredBatchMin) return { items, nextCursor: null }
+      if (batch.length < size.limit && totalChars(batch) <= size.charsMax) return { items, nextCursor: null }
       await yieldToEventLoop()
     }
   }

@@ -1,4 +1,5 @@
 import { compareCodePoints } from '../base/compare-code-points.ts'
+import { includesValue } from '../base/includes-value.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 
@@ -238,9 +239,7 @@ function isIn(values: ReadonlySet<unknown>, stored: unknown): boolean {
 }
 
 function hasAll(stored: unknown, values: readonly FilterValue[]): boolean {
-  if (!Array.isArray(stored)) return false
-  const elements: ReadonlySet<unknown> = new Set(stored)
-  return values.every(value => elements.has(value))
+  return Array.isArray(stored) && values.every(value => includesValue(stored, value))
 }
 
 function typeOf(value: unknown): StoredType | undefined {

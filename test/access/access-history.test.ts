@@ -123,6 +123,24 @@ test('old versions and versions above the maximum are deleted, and times before 
   expect(error.message).toBe('at: changes of access are recorded since 2026-01-01T04:00:00.000Z')
 })
 
+test('a deletion that the store refuses is logged, and not repeated at once', async () => {
+  const { change, rows, clock, workspace } = await openHistory()
+  await change(`PATCH ${workspace}/principals/ada`, { attributes: {} })
+  const refusing = { ...rows, atomic: async () => ({ ok: false, at: 0, reason: 'exists' }) as const }
+  const warnings: string[] = []
+  const log = {
+    debug() {},
+    info() {},
+    error() {},
+    warn: (_: object, message: string) => warnings.push(message),
+  }
+  const retention = openVersionRetention({ rows: refusing, clock, log, retentionDays: 1, versionsMax: 0 })
+  retention.start()
+  await waitUntil(() => warnings.length > 0)
+  await retention.close()
+  expect(warnings).toEqual(['old access versions could not be deleted'])
+})
+
 test('deleting a workspace deletes its versions', async () => {
   const { change, rows, operator, workspace } = await openHistory()
   await change(`PATCH ${workspace}/principals/ada`, { attributes: {} })

@@ -5,7 +5,7 @@ import { parsePolicy } from '../../src/access/policy/parse.ts'
 import type { JsonObject, Send } from './principal-requests.ts'
 import { drawPolicy } from './random-policies.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
-import { columnsOf, createDraw } from './row-model.ts'
+import { columnsOf, createDraw } from './row-model-state.ts'
 
 const attributes: Record<string, Record<string, string>> = {
   ada: { team: 'red' },
@@ -176,6 +176,7 @@ describe('explain', () => {
         sourceFilename: '1.md',
         ownerPrincipalId: 'ada',
         visibleTo: ['ada'],
+        visibleToTotal: 1,
       },
       knowledgeBaseId: place.knowledgeBaseId,
       reasons: [
@@ -185,11 +186,12 @@ describe('explain', () => {
           result: 'true',
           negated: false,
           values: [
-            { name: 'team', value: 'red', missing: false },
-            { name: '$principal.team', value: 'red', missing: false },
+            { name: 'team', value: 'red', cut: false, missing: false },
+            { name: '$principal.team', value: 'red', cut: false, missing: false },
           ],
         },
       ],
+      reasonsTotal: 1,
       at: null,
     })
   })

@@ -35,6 +35,7 @@ test('lists each matching decision once among many others, for all combinations 
   const caller = {
     auth: anonymousContext('disabled'),
     rowAccess: (id: string) => openAccess(noPrincipal, id),
+    signal: new AbortController().signal,
   }
   async function found(query: Partial<DecisionPageQuery>, limit: number) {
     const ids: string[] = []

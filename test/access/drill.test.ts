@@ -1,23 +1,26 @@
 import { expect, test } from 'vitest'
 import { fullVisibility } from '../../src/access/row-access.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { askedRoutes, runDrill } from '../../src/drill/drill.ts'
+import { changeProbes } from '../../src/drill/change-probes.ts'
+import { runDrill } from '../../src/drill/drill.ts'
 import type { DrillReport } from '../../src/drill/drill-report.ts'
 import { echoModel } from '../../src/drill/echo-model.ts'
-import {
-  changeProbes,
-  historyProbes,
-  plantingRoutes,
-  readProbes,
-  routesWithoutContent,
-} from '../../src/drill/probes.ts'
+import type { RouteProbe } from '../../src/drill/probe.ts'
+import { historyProbes, readProbes } from '../../src/drill/read-probes.ts'
 import { workspaceRoutes } from '../../src/drill/route-names.ts'
+import { routesWithoutContent } from '../../src/drill/routes-without-content.ts'
 import type { RuntimeOverrides } from '../../src/runtime.ts'
 import type { Stored } from '../../src/storage/rows.ts'
 import { openRestrictedWorkspace } from './restricted-workspace.ts'
 
 const timeout = 120_000
 const teamPolicy = "team = $principal.team OR owner_id = $principal.id OR '*' = ANY(visible_to)"
+
+/** Routes with which each principal starts its conversation. */
+const plantingRoutes: ReadonlyMap<string, RouteProbe['proof']> = new Map([
+  ['conversations.create', 'neither'],
+  ['chat.stream', 'shows'],
+])
 
 /** Runs a drill in a workspace with two policies. */
 async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
@@ -46,7 +49,8 @@ async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
 
 test('each route below a workspace is asked in a drill, or declared to have no content', () => {
   const declared = [...workspaceRoutes.keys()].sort()
-  expect([...askedRoutes, ...routesWithoutContent.keys()].sort()).toEqual(declared)
+  const asked = [plantingRoutes, historyProbes, readProbes, changeProbes].flatMap(each => [...each.keys()])
+  expect([...asked, ...routesWithoutContent.keys()].sort()).toEqual(declared)
 })
 
 test('a drill finds no leaks, and each route shows canaries or refuses requests as declared', {

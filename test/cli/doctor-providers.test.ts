@@ -37,7 +37,7 @@ test('does not check the built-in embedder for missing settings', async () => {
     { provider: 'openai', problem: null },
   ])
   expect(await checkEmbeddingServices(client, signal)).toMatchObject([
-    { state: 'skipped', detail: '1 service of openai, not called' },
+    { state: 'skipped', detail: '1 service of openai; doctor does not call models' },
   ])
   expect(requests).toEqual(['openai'])
 })
@@ -56,10 +56,10 @@ test('counts services without a problem next to those with one', async () => {
   ]
   expect(await checkLlmServices(clientOf(services).client, signal)).toMatchObject([
     { state: 'warning', detail: 'lacks its credential' },
-    { state: 'skipped', detail: '1 service, not called' },
+    { state: 'skipped', detail: '1 service; doctor does not call models' },
   ])
   expect(await checkEmbeddingServices(clientOf(services).client, signal)).toMatchObject([
     { state: 'warning', detail: 'lacks its credential' },
-    { state: 'skipped', detail: '1 service of ollama, not called' },
+    { state: 'skipped', detail: '1 service of ollama; doctor does not call models' },
   ])
 })

@@ -57,6 +57,14 @@ describe('a list', () => {
     expect(written.stderr).toBe('  2 of 2,000\n')
   })
 
+  test('is as wide as 80 columns in a terminal that reports no width', () => {
+    const { output, written } = recordedOutput({ columns: 0 })
+    output.list(items, { columns, empty: [] })
+    expect(written.stdout).toContain('\n  report                        1,204  3 min ago\n')
+    output.note('  one two three')
+    expect(written.stderr).toBe('  one two three\n')
+  })
+
   test('truncates flexible columns to the width of the terminal', () => {
     const { output, written } = recordedOutput({ columns: 36 })
     output.list(items, { columns, empty: [] })

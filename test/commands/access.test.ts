@@ -104,6 +104,15 @@ describe('wb access policy', () => {
   })
 })
 
+test('turning row-level access on warns if the runtime has no authentication, without which callers see nothing', {
+  timeout,
+}, async () => {
+  const { wb } = await demo()
+  const on = await wb(['workspaces', 'update', 'demo', '--rlac'])
+  expect(on.stderr).toMatch(/^ {2}! without authentication, requests have no principal, [^\n]*\n$/)
+  expect((await wb(['workspaces', 'update', 'demo', '--no-rlac'])).stderr).toBe('')
+})
+
 test('wb audit decisions lists decisions, newest first, and filters them', { timeout }, async () => {
   const { wb, serve, dataDir } = await demo()
   await serve()

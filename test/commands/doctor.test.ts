@@ -429,6 +429,19 @@ describe('credentials', () => {
   })
 })
 
+test('warns about a server without authentication if its configuration requires it since a change', async () => {
+  const machine = createMachine()
+  await machine.serve()
+  const auth = { mode: 'apiKey', anonymousPolicy: 'reject' }
+  writeFileSync(machine.env.WB_CONFIG!, JSON.stringify({ version: 1, auth }))
+  expect(line(await machine.wb(['doctor']), 'auth')).toEqual({
+    name: 'auth',
+    state: 'warning',
+    detail: 'no credential is needed, but the configuration requires one; restart the server',
+    fix: 'wb api POST /setup/restart',
+  })
+})
+
 test('reports a missing login once, and an unreadable keychain on the keychain line', async () => {
   const { sandbox, url, key } = await startRuntimeWithKeys()
   await sandbox.wb(['login', url, '--with-token'], { input: key })

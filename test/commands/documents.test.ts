@@ -46,6 +46,17 @@ test('deletes several documents at once, after it shows their names and number',
   expect((await sandbox.wb(['documents', 'delete'])).status).toBe(2)
 })
 
+test('suggests a document with the same file name in a folder', async () => {
+  const sandbox = await handbook()
+  const folder = join(sandbox.home, 'docs', 'guide')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'steps.md'), 'Three steps.')
+  await sandbox.wb(['kb', 'ingest', 'handbook', join(sandbox.home, 'docs'), '--no-wait'])
+  const { status, stderr } = await sandbox.wb(['documents', 'show', 'steps.md'])
+  expect(status).toBe(4)
+  expect(stderr).toContain('\n    did you mean guide/steps.md?\n    wb documents list handbook\n')
+})
+
 test('--json lists the deleted documents and the failures', async () => {
   const sandbox = await handbook()
   const { status, stdout } = await sandbox.wb([

@@ -18,6 +18,8 @@ test('an error suggests the command that helps', { timeout }, async () => {
   expect(job.stderr).toMatch(/job_not_found[\s\S]*\n {4}wb jobs list\n$/)
   const bound = await wb(['services', 'delete', base.chunkingServiceId!, '--yes'])
   expect(bound.stderr).toMatch(/chunking_service_in_use[\s\S]*\n {4}wb kb show handbook\n$/)
+  const pathFirst = await wb(['api', '/api/v1/workspaces', 'GET'])
+  expect(pathFirst.stderr).toMatch(/is not an HTTP method[^\n]*\n {4}wb api GET \/api\/v1\/workspaces\n$/)
 })
 
 test('an error in rescue mode suggests a repair command', { timeout }, async () => {

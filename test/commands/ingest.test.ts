@@ -123,6 +123,7 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
     'src/main.ts': 'export const answer = 42\n',
     'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]),
     'core.log': Buffer.from([65, 0, 66]),
+    'paper.pdf': '%PDF-1.7',
     'line\nbreak \u001b[31m.md': 'odd name',
     'node_modules/x/index.js': 'ignored',
     '.gitignore': 'node_modules/\n',
@@ -139,8 +140,8 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
   expect(ended.status).toBe(1)
   expect(summary(ended)).toMatchObject({
     added: 3,
-    skipped: 4,
-    skippedAs: { '.png': 1, 'symbolic links': 2, 'special files': 1 },
+    skipped: 5,
+    skippedAs: { '.pdf': 1, '.png': 1, 'symbolic links': 2, 'special files': 1 },
     failed: [
       { path: join(tree, 'core.log'), code: 'extraction_failed' },
       { path: join(tree, 'huge.log'), code: 'payload_too_large' },
@@ -149,13 +150,14 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
   })
   const again = await sandbox.wb(args)
   expect(again.status).toBe(1)
-  expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
+  expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t5\nfailed\t3\n')
   expect(again.stderr).toMatch(
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
+  expect(again.stderr).toMatch(/ {2}– skipped 1 \.pdf: .*\.pdf \(not supported; convert to text\)\n/)
   const screen = stripSequences((await runInFakeTerminal(sandbox, args)).text)
-  expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
+  expect(screen).toContain('  ✓ 3 unchanged   5 skipped   3 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 

@@ -49,6 +49,13 @@ describe('the operator [security rule 8]', () => {
     expect((await wb(['workspaces', 'list'])).status).toBe(3)
   })
 
+  test('auth status without a credential suggests the flag and the command that creates the first key', async () => {
+    const { status, stderr } = await createClosedSandbox().wb(['auth', 'status'])
+    expect(status).toBe(3)
+    expect(stderr).toMatch(/^ {2}\S+ requires a credential\n/)
+    expect(stderr.replace(/^.*\n/, '').replace(/^ {2}/gm, '    ')).toBe(ownNext)
+  })
+
   test("works in process while a server runs, and the server's error suggests the flag", async () => {
     const sandbox = createClosedSandbox()
     const { url } = await sandbox.serve()
@@ -184,6 +191,26 @@ describe('a caller bound to workspaces', () => {
       stderr:
         '  ✗ No workspace is named "other"; this key (ci) has access only to workspace demo (workspace_not_found)\n    wb workspaces list\n',
     })
+  })
+
+  test('an error says that the key cannot access the default workspace', async () => {
+    const { wb } = createClosedSandbox()
+    const created = ['demo', 'other'].map(name => wb(['workspaces', 'create', name, '--as-operator']))
+    const [demo] = await Promise.all(created)
+    await wb(['workspaces', 'use', 'demo', '--as-operator'])
+    const create = ['keys', 'create', 'ci', '--role', 'viewer', '-w', 'other', '--as-operator']
+    const env = { WB_API_KEY: (await wb(create)).stdout.trim() }
+    const { status, stderr } = await wb(['kb', 'list'], { env })
+    expect(status).toBe(3)
+    const [message, ...next] = stderr.trimEnd().split('\n')
+    expect(message).toContain(
+      `✗ Your credential has no access to the default workspace ${demo!.stdout.trim()} (forbidden`,
+    )
+    expect(next).toEqual([
+      '    wb workspaces list',
+      '    wb workspaces use NAME',
+      '    add --as-operator to act as the owner of the data directory',
+    ])
   })
 
   test('a token without workspaces is explained, without a suggestion to create one', async () => {

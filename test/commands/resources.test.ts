@@ -136,7 +136,7 @@ describe('wb workspaces', () => {
     })
     await stdoutOf(wb(['workspaces', 'update', '--name', 'zwei']))
     expect((await wb(['workspaces', 'delete', 'zwei', '--yes'])).stderr).toBe(
-      '  ✓ deleted workspace zwei with 0 knowledge bases and all their documents, 2 agents and all their conversations, its services and keys\n',
+      '  ✓ deleted workspace zwei with 0 knowledge bases, 2 agents, and all documents, conversations, services and keys\n',
     )
     expect(JSON.parse(await stdoutOf(wb(['workspaces', 'show', '--json'])))).toMatchObject({
       workspaceId: one,

@@ -227,7 +227,7 @@ describe('wb serve and authentication', () => {
     const near = await startupOutput(sandbox, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
     expect(near.stderr).toContain(
-      `  ! anyone on this machine can read and change everything in ${sandbox.dataDir} without a credential; to require one, set auth.mode: apiKey and anonymousPolicy: reject\n`,
+      `  ! anyone on this machine can read and change everything in ${sandbox.dataDir} without a credential; to require one, set auth.mode: apiKey and auth.anonymousPolicy: reject\n`,
     )
     const far = await startupOutput(sandbox, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
     expect(far.stderr).toContain('! anyone who can reach this address can read and change everything')

@@ -1,8 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The folder of the Cranfield collection in BEIR form: `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`. */
+/** The folder of the Cranfield collection in BEIR form: `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`. */
 export const cranfield = join(import.meta.dirname, '../fixtures/cranfield')
+
+/** Folders of the project's own collections, in the same form. */
+export const questionFolders = ['guide', 'handbook', 'product'].map(name =>
+  join(import.meta.dirname, '../fixtures/questions', name),
+)
 
 /** A document or a query of a collection in BEIR form. */
 export interface BeirEntry {
@@ -10,6 +15,15 @@ export interface BeirEntry {
   /** Present for documents only. */
   readonly title: string
   readonly text: string
+}
+
+/** A question of one of the project's own collections. */
+export interface Question extends BeirEntry {
+  readonly metadata: {
+    readonly kind: 'plain' | 'rephrased' | 'paragraph'
+    /** Weights are chosen on one half and reported on the other. */
+    readonly half: 'tune' | 'held-out'
+  }
 }
 
 function linesOf(folder: string, name: string): string[] {
@@ -23,10 +37,15 @@ export function readEntries(folder: string, name: 'corpus.jsonl' | 'queries.json
   return linesOf(folder, name).map(line => JSON.parse(line) as BeirEntry)
 }
 
+/** Returns the questions of one of the project's own collections, in order. */
+export function readQuestions(folder: string): Question[] {
+  return linesOf(folder, 'queries.jsonl').map(line => JSON.parse(line) as Question)
+}
+
 /** Returns the grade of each judged document by query ID and document ID; 0 is irrelevant. */
 export function readGrades(folder: string): Map<string, Map<string, number>> {
   const grades = new Map<string, Map<string, number>>()
-  for (const line of linesOf(folder, 'qrels.tsv').slice(1)) {
+  for (const line of linesOf(folder, 'qrels/test.tsv').slice(1)) {
     const [query, document, grade] = line.split('\t')
     const ofQuery = grades.get(query!) ?? new Map<string, number>()
     grades.set(query!, ofQuery.set(document!, Number(grade)))

@@ -1,3 +1,4 @@
+import { statSync, writeFileSync } from 'node:fs'
 import { onTestFinished } from 'vitest'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
@@ -13,6 +14,9 @@ SqliteConnection.prototype.makeDurable = makeVolatile
 
 function makeVolatile(this: SqliteConnection): void {
   if (this.database.memory) useMigratedMemory(this)
+  else writeMigratedFile(this)
+  // Switching to WAL waits for the disk, and resets the setting.
+  this.database.pragma('synchronous = OFF')
   makeDurable.call(this)
   this.database.pragma('synchronous = OFF')
 }
@@ -25,24 +29,31 @@ export function waitForDisk(): void {
   })
 }
 
-let migratedMemory: Buffer | undefined
+let migratedStore: Buffer | undefined
+
+/** Fills the file of a new store with a migrated one, which takes a tenth of the time of the migrations. */
+function writeMigratedFile({ database }: SqliteConnection): void {
+  migratedStore ??= migrateStore()
+  if (statSync(database.name).size === 0) writeFileSync(database.name, migratedStore)
+}
 
 /**
  * Replaces a new database in memory by a copy of a migrated one: the migrations take a hundred times as long. Tests of
  * migrations do not make their databases in memory durable, so they start without a schema.
  */
 function useMigratedMemory(connection: SqliteConnection): void {
-  migratedMemory ??= migrateMemory()
+  migratedStore ??= migrateStore()
   const { database } = connection
-  const copy = new Database(migratedMemory)
+  const copy = new Database(migratedStore)
   for (const setting of ['foreign_keys', 'trusted_schema', 'temp_store'])
     copy.pragma(`${setting} = ${database.pragma(setting, { simple: true })}`)
   database.close()
   Object.assign(connection, { database: copy })
 }
 
-function migrateMemory(): Buffer {
+function migrateStore(): Buffer {
   const database = new Database(':memory:')
+  database.pragma('auto_vacuum = INCREMENTAL')
   for (const step of migrations) database.exec(step)
   database.pragma(`user_version = ${migrations.length}`)
   const contents = database.serialize()

@@ -44,12 +44,13 @@ async function pagesOf(texts: readonly string[], chunkerId: string, max: { chunk
 const service = { engine: 'langchain_ts', chunkUnit: null, minChunkSize: null, overlapSize: null }
 
 test('the pages of a text whose chunks overlap are the text', async () => {
+  // Lines are longer than the shortest overlap that is recognized, because chunks can overlap by one line.
   const word = fc.string({
     unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzäöü🦜'),
-    minLength: 1,
-    maxLength: 9,
+    minLength: 8,
+    maxLength: 16,
   })
-  const between = fc.constantFrom(' ', '. ', '\n', '\n\n')
+  const between = fc.constantFrom(' ', '. ', '\n')
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom('recursive', 'line'),

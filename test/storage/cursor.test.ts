@@ -199,7 +199,7 @@ describe('pages', () => {
     setImmediate(() => {
       isOtherWorkDone = true
     })
-    const search = { finds: async () => false, isExhausted: false }
+    const search = { select: async () => undefined, isExhausted: false }
     expect((await pager.searchPage(tables.documents, list, { limit: 1 }, search)).items).toEqual([])
     expect(isOtherWorkDone).toBe(true)
   })

@@ -171,6 +171,27 @@ test('searches continue without workers that fail or hang in a slice', async () 
   expect(workers.finishedSlices).toBe(0)
 })
 
+test('workers help again after a scan that failed', async () => {
+  const workers = openWorkers()
+  const segment = openSegment(20 * SLICE_ROWS, 100, 'cosine', workers)
+  const memory = createScanMemory(loadSharedScanModule(), 2 + Math.ceil(workers.resultBytes / PAGE_BYTES))
+  const failing = {
+    rows: {
+      memory,
+      strideBytes: 16,
+      rowsOffset: PAGE_BYTES + workers.resultBytes,
+      resultsOffset: PAGE_BYTES,
+    },
+    size: 1,
+    compute: () => new Float64Array(1),
+    offer() {
+      throw new Error('the scan failed')
+    },
+  }
+  expect(() => workers.scan(failing)).toThrow('the scan failed')
+  await untilHelped(workers, () => segment.nearest(vectorOf(-1, 100), 10))
+})
+
 test('a worker that cannot start fails no search', async () => {
   const workers = openWorkers({ entry: scratchPath() })
   const segment = openSegment(3 * SLICE_ROWS, 8, 'cosine', workers)

@@ -31,8 +31,12 @@ export function policyPayload(document: PolicyDocument): Record<string, unknown>
   }
 }
 
-/** Returns the columns of a document for the evaluation of a policy. */
-export function policyColumns(document: PolicyDocument): PolicyRow {
+type DocumentIds = Pick<PolicyDocument, 'documentId' | 'knowledgeBaseId'>
+
+/** Returns the columns of a document for the evaluation of a policy. A document of a test case has no IDs. */
+export function policyColumns(
+  document: Omit<PolicyDocument, keyof DocumentIds> & Partial<DocumentIds>,
+): PolicyRow {
   const { owner_id, owner_principal_id, source_filename, chunkIndex, ...fields } = document.metadata
   const { visibleTo, ownerPrincipalId, sourceFilename, status, documentId, knowledgeBaseId } = document
   return {
@@ -47,9 +51,7 @@ export function policyColumns(document: PolicyDocument): PolicyRow {
 }
 
 /** Returns a function that is true for the documents that a caller may see. */
-export function documentMatcher({
-  filter,
-}: Pick<Visibility, 'filter'>): (document: PolicyDocument) => boolean {
+export function documentMatcher({ filter }: Visibility): (document: PolicyDocument) => boolean {
   const matches = createMatcher(filter)
   return document => matches(policyPayload(document))
 }

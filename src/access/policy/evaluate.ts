@@ -1,4 +1,5 @@
 import { compareCodePoints } from '../../base/compare-code-points.ts'
+import { includesValue } from '../../base/includes-value.ts'
 import { satisfiesOperator } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
@@ -98,7 +99,7 @@ function differenceOf(left: unknown, right: unknown): number {
 }
 
 function hasAll(stored: unknown, values: readonly unknown[]): boolean {
-  return Array.isArray(stored) && values.every(value => value !== undefined && stored.includes(value))
+  return Array.isArray(stored) && values.every(value => value !== undefined && includesValue(stored, value))
 }
 
 /** Returns a property of an object, but not of its prototype. */

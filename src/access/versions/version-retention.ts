@@ -18,7 +18,6 @@ export function openVersionRetention(deps: VersionRetentionDependencies): Record
     table: tables.accessVersions,
     retentionDays,
     limits: [{ list: { index: 'byTime', prefix: [] }, max: versionsMax }],
-    onStored: () => () => {},
     onDelete: async ({ until }) => [await startWrite(rows, until)],
     failureWarning: 'old access versions could not be deleted',
   })

@@ -1,12 +1,10 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
+import { WorkPacer } from '../../base/work-pacer.ts'
 import { wordWeight } from '../../knowledge/word-weights.ts'
 
 /** Parameters of BM25: the weight of repeated occurrences of a term (k1), and the weight of text length (b). */
 const saturation = 1.2
 const lengthWeight = 0.75
-/** Time in milliseconds after which indexing yields to the event loop. */
-const sliceMs = 5
 
 /** Estimated memory in bytes for a term, and for each text that contains it. */
 const bytesPerTerm = 120
@@ -24,12 +22,10 @@ export class WordIndex {
   /** Indexes texts. Yields to the event loop every few milliseconds. */
   static async create(texts: readonly string[]): Promise<WordIndex> {
     const index = new WordIndex()
-    let sliceStartedAt = performance.now()
+    const pacer = new WorkPacer()
     for (const text of texts) {
       index.#add(text)
-      if (performance.now() - sliceStartedAt < sliceMs) continue
-      await yieldToEventLoop()
-      sliceStartedAt = performance.now()
+      if (pacer.isDue) await pacer.yield()
     }
     return index
   }

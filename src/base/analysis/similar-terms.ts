@@ -84,24 +84,6 @@ function isStopword(tokenizer: Tokenizer, term: string): boolean {
   return found
 }
 
-/** Returns a list of terms in memory. */
-export function termList(terms: Iterable<TermFrequency>): TermList {
-  const counts = new Map(Array.from(terms, ({ term, count }) => [term, count]))
-  const sorted = [...counts.keys()].sort(compareCodePoints)
-  return {
-    from(first, limit) {
-      let [low, high] = [0, sorted.length]
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        if (compareCodePoints(sorted[middle]!, first) < 0) low = middle + 1
-        else high = middle
-      }
-      return sorted.slice(low, low + limit)
-    },
-    count: term => counts.get(term) ?? 0,
-  }
-}
-
 /** Returns the first text after all texts that start with a prefix, or `undefined` if no text follows them. */
 function successor(prefix: string): string | undefined {
   const points = [...prefix].map(point => point.codePointAt(0)!)

@@ -1,12 +1,12 @@
 import type { AccessExplanation, AccessReason } from '../../contract/access-tools.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import type { Output } from '../terminal/output.ts'
+import { formatCounted, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapLine, wrapWords } from '../terminal/wrap.ts'
 
 /** Prints a decision and the conditions that decide it. In a pipe, prints fields, and then one line per condition. */
 export function printExplanation(output: Output, explanation: AccessExplanation, base: KnowledgeBase): void {
-  const { visible, rule, principal, document, reasons, at } = explanation
+  const { visible, rule, principal, document, reasons, reasonsTotal, at } = explanation
   if (output.json) output.value(explanation)
   else if (output.interactive) printSentences(output, explanation, base)
   else {
@@ -19,6 +19,8 @@ export function printExplanation(output: Output, explanation: AccessExplanation,
           .join('\t'),
       )
   }
+  const omitted = reasonsTotal - reasons.length
+  if (omitted > 0 && !output.json) output.note(`  … and ${formatCounted(omitted, 'more condition')}`)
 }
 
 function printSentences(output: Output, explanation: AccessExplanation, base: KnowledgeBase): void {
@@ -75,7 +77,9 @@ function formatResult({ result, negated }: AccessReason): string {
 
 function formatValues({ values }: AccessReason): string {
   return values
-    .map(({ name, value, missing }) => `${name} is ${missing ? 'missing' : formatValue(value)}`)
+    .map(({ name, value, cut, missing }) =>
+      missing ? `${name} is missing` : `${name} is ${formatValue(value)}${cut ? ' (cut)' : ''}`,
+    )
     .join('; ')
 }
 

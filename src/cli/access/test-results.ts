@@ -16,9 +16,9 @@ export interface TestedCase {
 /** Returns a case with its result. */
 export function toTestedCase(
   { name, principal, expect: expected }: AccessCaseReport['cases'][number],
-  { isAllowed, reasons }: { isAllowed: boolean; reasons: readonly Pick<AccessReason, 'text'>[] },
+  { isVisible, reasons }: { isVisible: boolean; reasons: readonly Pick<AccessReason, 'text'>[] },
 ): TestedCase {
-  const actual = isAllowed ? 'allow' : 'deny'
+  const actual = isVisible ? 'allow' : 'deny'
   const because = [...new Set(reasons.map(({ text }) => text))]
   return { name, principal, expected, actual, passed: actual === expected, because }
 }

@@ -15,7 +15,7 @@ export interface OutgoingMessage {
   readonly images?: readonly NamedImage[]
   /** LLM service for this message; by default, the service of the agent. */
   readonly llmServiceId?: string
-  /** Temperature of the answer; by default, the setting of the service. */
+  /** Temperature of the answer; by default, the setting of the agent or the service. */
   readonly temperature?: number
   /** ID of the earlier message that this message replaces. */
   readonly replaces?: string

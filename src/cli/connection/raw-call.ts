@@ -1,4 +1,5 @@
 import { parseJson } from '../../base/parse-json.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { type Client, collect, readPages } from '../../client/client.ts'
 import { errorFromResponse } from '../../client/error-from-response.ts'
 import type { IncomingResponse } from '../../client/fetch.ts'
@@ -25,7 +26,8 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
 export function parseMethod(input: string): string {
   const method = input.toUpperCase()
   if (methods.includes(method)) return method
-  throw new UsageError(`"${input}" is not an HTTP method that the API uses`, ['wb api GET /version'])
+  const path = input.startsWith('/') ? shellWord(input) : '/version'
+  throw new UsageError(`"${input}" is not an HTTP method that the API uses`, [`wb api GET ${path}`])
 }
 
 /**

@@ -12,7 +12,7 @@ import { requiresNoCredential } from '../connection/auth-methods.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
 import { isCi } from '../environment.ts'
-import type { Announcement } from '../local.ts'
+import { type Announcement, acceptsAnonymous, type LocalConfig } from '../local.ts'
 import { suggestAddress } from '../settings/address.ts'
 import { callerName, identifyCaller } from '../sign-in/identity.ts'
 import { describeCredential } from '../sign-in/notes.ts'
@@ -107,10 +107,13 @@ export async function fetchDateHeader(
 /**
  * Checks that the runtime accepts the credential. If `runtime` is undefined, only describes the credential that
  * would be sent.
+ *
+ * @param local  configuration of the data directory; undefined if it cannot be read
  */
 export async function checkCredential(
   session: Session,
   runtime: RuntimeEndpoint | undefined,
+  local: LocalConfig | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
   const { used } = session.credential
@@ -120,7 +123,7 @@ export async function checkCredential(
   if (caller === 'unreadable') return skipped(`${credential}, which could not be read; see keychain`)
   if (caller.kind === 'identified') return ok(`${credential}; you are ${callerName(caller.me)}`)
   if (caller.kind === 'anonymous' || (!used && (await allowsAnonymous(session, signal))))
-    return ok('no credential is needed')
+    return openAccessFinding(runtime, local)
   const { error, authMethods } = caller
   if (error.facts.wireStatus !== 401) throw error
   const { message } = error
@@ -136,6 +139,19 @@ export async function checkCredential(
       used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY',
     )
   return failedWithHint(used ? lines[0]! : `${credential}, but the runtime requires one`, lines.at(-1))
+}
+
+/** Warns if the configuration of a server requires a credential since a change that needs a restart. */
+async function openAccessFinding(
+  { kind }: RuntimeEndpoint,
+  local: LocalConfig | undefined,
+): Promise<Finding> {
+  return kind !== 'server' || !local || (await acceptsAnonymous(local))
+    ? ok('no credential is needed')
+    : warning(
+        'no credential is needed, but the configuration requires one; restart the server',
+        'wb api POST /setup/restart',
+      )
 }
 
 /** Converts {@link KeychainUnavailable} to `unreadable`. Throws other errors again. */

@@ -105,7 +105,7 @@ async function checkThisMachine(
 
 /** Checks a runtime in another process. */
 async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoint): Promise<Check[]> {
-  const { runNamedCheck, session, server, clock } = context
+  const { runNamedCheck, session, server, clock, config } = context
   const timeoutFinding = runtimeTimeoutFinding(runtime)
   const runtimeChecks = await runNamedCheck(
     'runtime',
@@ -116,7 +116,7 @@ async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoin
     return [...runtimeChecks, ...skippedChecks('no runtime to check')]
   const otherChecks = await Promise.all([
     runNamedCheck('version', signal => checkVersion(runtime, server, signal)),
-    runNamedCheck('auth', signal => checkCredential(session, runtime, signal)),
+    runNamedCheck('auth', signal => checkCredential(session, runtime, config.local, signal)),
     runNamedCheck('clock', async signal =>
       clockSkewFinding(await measureClockSkew(clock, () => fetchDateHeader(runtime, signal)), 'the runtime'),
     ),
@@ -148,7 +148,7 @@ async function checkInProcessRuntime({
   const unreadableConfig = skipped('the configuration cannot be read')
   const checks = await Promise.all([
     runNamedCheck('runtime', async () => inProcess),
-    runNamedCheck('auth', signal => checkCredential(session, undefined, signal)),
+    runNamedCheck('auth', signal => checkCredential(session, undefined, local, signal)),
     runNamedCheck('chat', async () => (local ? checkLocalChatProvider(local) : unreadableConfig)),
   ])
   return checks.flat()

@@ -59,7 +59,7 @@ export async function checkEmbeddingServices(
   if (hosted.length === 0) return problems.length > 0 ? problems : ok('built in')
   const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
   const notCalled = skipped(
-    `${formatCounted(hosted.length, 'service')} of ${names}, not called`,
+    `${formatCounted(hosted.length, 'service')} of ${names}; doctor does not call models`,
     'wb services list --type embedding',
   )
   return [...problems, notCalled]
@@ -73,7 +73,10 @@ export async function checkLlmServices(client: Client, signal: AbortSignal): Pro
   if (length === 0 && problems.length > 0) return problems
   return [
     ...problems,
-    skipped(`${formatCounted(length, 'service')}, not called`, 'wb services list --type llm'),
+    skipped(
+      `${formatCounted(length, 'service')}; doctor does not call models`,
+      'wb services list --type llm',
+    ),
   ]
 }
 

@@ -43,7 +43,7 @@ export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: EmbedderS
 function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
   if (state === 'ready')
     return `ready, fitted on ${formatCount(fittedChunks)} of ${formatCounted(chunks, 'chunk')}`
-  return `${state}, ${formatCounted(chunks, 'chunk')}`
+  return `${state === 'fitting' ? 'being fitted' : 'not fitted yet'}, ${formatCounted(chunks, 'chunk')}`
 }
 
 /** Returns the fields of a saved filter to show. */

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../base/shell-word.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
@@ -32,7 +33,12 @@ export async function findDocument(
       ? await listKnowledgeBases(context.client, (await resolveWorkspace(context)).workspaceId)
       : [await resolveKnowledgeBase(context, base)]
   const matches: Document[] = []
-  for (const base of bases) matches.push(...(await findInBase(context, base, nameOrId)))
+  let similarName: string | undefined
+  for (const base of bases) {
+    const found = await findInBase(context, base, nameOrId)
+    matches.push(...found.matches)
+    similarName ??= found.similarName
+  }
   if (matches.length === 1) return matches[0]!
   if (matches.length > 1)
     throw new UsageError(
@@ -41,26 +47,39 @@ export async function findDocument(
     )
   const names = bases.map(({ name }) => name).join(', ')
   throw new WbError('document_not_found', `no document "${nameOrId}" in ${names || 'any knowledge base'}`, {
-    next: [`wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`],
+    next: [
+      ...(similarName === undefined ? [] : [`did you mean ${shellWord(similarName)}?`]),
+      `wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`,
+    ],
   })
+}
+
+interface FoundDocuments {
+  readonly matches: readonly Document[]
+  /** Name of another document: the same file name in a folder. */
+  readonly similarName?: string | undefined
 }
 
 async function findInBase(
   context: ResolveContext,
   base: KnowledgeBase,
   nameOrId: string,
-): Promise<Document[]> {
+): Promise<FoundDocuments> {
   const { workspaceId, knowledgeBaseId } = base
   const params = { workspaceId, knowledgeBaseId }
   if (isId(nameOrId)) {
     const document = await findById(context, { ...params, documentId: nameOrId })
-    return document ? [document] : []
+    return { matches: document ? [document] : [] }
   }
   const all = context.client.items(documents.list, { params })
   const matches: Document[] = []
-  for await (const row of all)
-    if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(nameOrId)) matches.push(row)
-  return matches
+  let similarName: string | undefined
+  for await (const row of all) {
+    const { sourceFilename } = row
+    if ([sourceFilename, row.sourceDocId, row.metadata.title].includes(nameOrId)) matches.push(row)
+    else if (sourceFilename?.endsWith(`/${nameOrId}`)) similarName ??= sourceFilename
+  }
+  return { matches, similarName }
 }
 
 async function findById(

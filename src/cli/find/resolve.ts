@@ -145,11 +145,14 @@ async function showWorkspace(
   try {
     return await client.call(workspaces.show, { params: { workspaceId } })
   } catch (error) {
-    if (!isDefault || !(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
-    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} no longer exists`, {
-      ...error.facts,
-      next: ['wb workspaces list', 'wb workspaces use NAME'],
-    })
+    if (!isDefault || !(error instanceof WbError)) throw error
+    const { code, facts } = error
+    if (code !== 'workspace_not_found' && code !== 'forbidden') throw error
+    const message =
+      code === 'forbidden'
+        ? `your credential has no access to the default workspace ${workspaceId}`
+        : `the default workspace ${workspaceId} no longer exists`
+    throw new WbError(code, message, { ...facts, next: ['wb workspaces list', 'wb workspaces use NAME'] })
   }
 }
 

@@ -6,7 +6,14 @@ import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, failOrSkip, type IngestItem, type Source, specialFileItem } from './ingest-item.ts'
 import { markdownTitle } from './markdown-title.ts'
 import { type ReadResult, readStream, readText, systemFailure } from './read-text.ts'
-import { extensionOf, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
+import {
+  extensionOf,
+  isConvertibleToText,
+  isJsonLines,
+  isMarkdown,
+  isMaybeText,
+  mediaTypeOf,
+} from './text-types.ts'
 import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Input of an ingest. */
@@ -83,7 +90,10 @@ function unsupportedTypeItem(file: FileToRead): IngestItem {
   const message = `${extension} files are not supported; convert the file to text, or pipe its text: wb kb ingest NAME - --name FILE`
   return failOrSkip(
     file,
-    { category: extension, reason: 'not supported' },
+    {
+      category: extension,
+      reason: isConvertibleToText(file.name) ? 'not supported; convert to text' : 'not supported',
+    },
     { code: 'unsupported_file_type', message },
   )
 }

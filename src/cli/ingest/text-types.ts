@@ -9,6 +9,11 @@ const textExtensions = new Set(
   ),
 )
 
+/** Extensions of files that contain text in another format, and that converters can read. */
+const convertibleExtensions = new Set(
+  'pdf doc docx odt rtf pages ppt pptx odp key xls xlsx ods epub eml msg'.split(' '),
+)
+
 const mediaTypes: Record<string, string> = {
   md: 'text/markdown',
   markdown: 'text/markdown',
@@ -31,6 +36,11 @@ export function extensionOf(name: string): string {
 export function isMaybeText(name: string): boolean {
   const extension = extensionOf(name)
   return extension === '' || textExtensions.has(extension)
+}
+
+/** Returns true if the extension is that of a document, such as PDF, that can be converted to text. */
+export function isConvertibleToText(name: string): boolean {
+  return convertibleExtensions.has(extensionOf(name))
 }
 
 /** Returns true for a `.jsonl` file, which can have one document per line. */

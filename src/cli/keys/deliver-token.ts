@@ -72,7 +72,7 @@ function keysNotAcceptedNote(authMethods: RuntimeAuthMethods | undefined): strin
   if (!authMethods || authMethods.modes.apiKey) return []
   return [
     authMethods.isServer
-      ? '  ! this runtime does not accept API keys; set auth.mode to apiKey or any'
+      ? '  ! this runtime does not accept API keys; set auth.mode to apiKey or any, and restart it'
       : '  ! this configuration does not accept API keys; set auth.mode to apiKey or any',
   ]
 }

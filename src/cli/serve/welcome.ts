@@ -92,7 +92,7 @@ export async function openAccessWarning({
   if (controlPlane.driver === 'memory' || !(await acceptsAnonymous(config))) return undefined
   const setting =
     auth.mode === 'disabled'
-      ? 'auth.mode: apiKey and anonymousPolicy: reject'
+      ? 'auth.mode: apiKey and auth.anonymousPolicy: reject'
       : 'auth.anonymousPolicy: reject'
   return `${describeAnyCaller(loopback)} can read and change everything in ${dataDir} without a credential; to require one, set ${setting}`
 }

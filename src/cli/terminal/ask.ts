@@ -22,7 +22,7 @@ const marksWidth = 3
 const answerWidthMin = 12
 
 function widthOf({ stderr }: PromptStreams): number {
-  return stderr.columns ?? Number.POSITIVE_INFINITY
+  return stderr.columns || Number.POSITIVE_INFINITY
 }
 
 /** Wraps a question between words, because the library breaks words at the end of a line. */

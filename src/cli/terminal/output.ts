@@ -74,6 +74,11 @@ const flexibleWidthMin = 12
 const continuationIndent = 4
 const widthDefault = 80
 
+/** Returns the width of a terminal. Terminals without a size, such as those of some containers, report 0. */
+function columnsOf({ columns }: Sink): number {
+  return columns || widthDefault
+}
+
 /** Writes the result of a command to stdout, and all other messages to stderr. */
 export class Output {
   readonly style: Style
@@ -96,9 +101,7 @@ export class Output {
 
   /** Width of the terminal; infinite for a pipe. */
   get width(): number {
-    return this.options.stdout.isTTY
-      ? (this.options.stdout.columns ?? widthDefault)
-      : Number.POSITIVE_INFINITY
+    return this.options.stdout.isTTY ? columnsOf(this.options.stdout) : Number.POSITIVE_INFINITY
   }
 
   /** Writes a line or several lines to stdout: to a pipe unchanged, to a terminal without control characters. */
@@ -167,9 +170,8 @@ export class Output {
   /** Writes a message to stderr, even with `--quiet`. In a terminal, it is wrapped. */
   warn(text: string): void {
     const { stderr, adaptCommands } = this.options
-    const { isTTY, columns = widthDefault } = stderr
     const adaptedText = adaptCommands ? adaptCommands(text) : text
-    this.trace(isTTY ? wrapWords(adaptedText, columns) : adaptedText)
+    this.trace(stderr.isTTY ? wrapWords(adaptedText, columnsOf(stderr)) : adaptedText)
   }
 
   /** Writes to stderr without wrapping. Removes API keys, because stderr is often stored in logs. */

@@ -114,15 +114,18 @@ export class ScanWorkers {
         this.#finishedSlices++
       })
     jobs.open(segment, size)
-    for (let slice = jobs.claim(); slice < slices; slice = jobs.claim()) {
-      scanSlice(slice)
-      offerFinished()
+    try {
+      for (let slice = jobs.claim(); slice < slices; slice = jobs.claim()) {
+        scanSlice(slice)
+        offerFinished()
+      }
+      for (let slice = 0; slice < slices; slice++) {
+        if (isDone[slice] === 0) offerFinished()
+        if (isDone[slice] === 0) scanSlice(slice)
+      }
+    } finally {
+      jobs.close()
     }
-    for (let slice = 0; slice < slices; slice++) {
-      if (isDone[slice] === 0) offerFinished()
-      if (isDone[slice] === 0) scanSlice(slice)
-    }
-    jobs.close()
   }
 
   /** Releases the memory of rows. Ends the workers if they have it, because a waiting thread collects no garbage. */

@@ -122,11 +122,11 @@ export class LexicalIndex {
     })
   }
 
-  #visibleRecords(collection: CollectionRow, constraints: SearchConstraints): VisibleRecords {
+  #visibleRecords(collection: CollectionRow, constraints: SearchConstraints): VisibleRecords | undefined {
     const { visibility, filter } = constraints
-    if (!visibility.filter && !filter) return {}
+    if (!visibility.filter && !filter) return undefined
     const key = JSON.stringify([visibility.filter, filter])
     const read = () => this.#allowedRecords.allowed(collection, constraints)!.ascending
-    return { records: { key, read } }
+    return { key, read }
   }
 }

@@ -9,9 +9,6 @@ import { findActivePostingIndex, listPostingIndexes, type PostingIndexRow } from
 import { PostingWriter } from './postings/posting-writer.ts'
 import type { PostingRecord } from './postings/segment-builder.ts'
 
-/** Visibility class of every record. Row-level access filters by payload, and does not use the classes. */
-const VISIBILITY_CLASS = 0
-
 /** The texts of a record that lexical search covers. */
 export interface IndexedText {
   readonly record: number
@@ -92,7 +89,6 @@ export class PostingChanges implements CommitParticipant {
       record,
       title: analyzer.countTerms(title ?? '').counts,
       text: analyzer.countTerms(text ?? '').counts,
-      visibilityClass: VISIBILITY_CLASS,
     }
   }
 

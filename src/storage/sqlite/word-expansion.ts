@@ -30,7 +30,7 @@ export class WordExpansion {
     collection: number,
     { terms, typedWord }: ParsedQuery,
     analyzer: Analyzer,
-    visible: VisibleRecords,
+    visible: VisibleRecords | undefined,
   ): WeightedWord[] {
     const completions = typedWord ? this.#complete(collection, typedWord, visible) : []
     const words = this.#groupByWord(terms)
@@ -70,7 +70,11 @@ export class WordExpansion {
     return words
   }
 
-  #count(collection: number, words: readonly (readonly string[])[], visible: VisibleRecords): number[] {
+  #count(
+    collection: number,
+    words: readonly (readonly string[])[],
+    visible: VisibleRecords | undefined,
+  ): number[] {
     const groups = words.map(terms => [terms])
     return this.#postings
       .occurrences(collection, { groups, among: [], visible })
@@ -81,7 +85,11 @@ export class WordExpansion {
    * Returns the terms that begin with the unfinished word. If there are none, returns the longest term that can be the stem
    * of the complete word.
    */
-  #complete(collection: number, { prefixes, shorterTerms }: TypedWord, visible: VisibleRecords): string[] {
+  #complete(
+    collection: number,
+    { prefixes, shorterTerms }: TypedWord,
+    visible: VisibleRecords | undefined,
+  ): string[] {
     const found = prefixes.flatMap(prefix =>
       this.#postings.expandPrefix(collection, { prefix, limit: COMPLETIONS_MAX, visible }),
     )
@@ -98,7 +106,12 @@ export class WordExpansion {
     return shorter.filter((_, at) => counts[at]! > 0).slice(0, 1)
   }
 
-  #similar(collection: number, word: string, analyzer: Analyzer, visible: VisibleRecords): WeightedWord[] {
+  #similar(
+    collection: number,
+    word: string,
+    analyzer: Analyzer,
+    visible: VisibleRecords | undefined,
+  ): WeightedWord[] {
     const list = {
       from: (from: string, limit: number) => this.#postings.listTerms(collection, { from, limit }),
       count: (term: string) => this.#count(collection, [[term]], visible)[0]!,

@@ -57,7 +57,7 @@ export const commands: readonly ChatCommandEntry[] = [
   {
     name: 'temperature',
     argument: '[0-2]',
-    summary: 'set the temperature; without a number, use the default of the service',
+    summary: 'set the temperature; without a number, use the setting of the agent or the service',
     run: chooseTemperature,
   },
   {
@@ -141,7 +141,10 @@ function openOrChoose(state: ChatState, purpose: NamedPurpose, argument: string)
 
 function chooseTemperature(state: ChatState, argument: string): ChatStep {
   if (argument === '')
-    return withNotice({ ...state, temperature: undefined }, 'answers use the temperature of the service')
+    return withNotice(
+      { ...state, temperature: undefined },
+      'answers use the temperature of the agent or the service',
+    )
   const temperature = Number(argument.replace(',', '.'))
   if (!(temperature >= 0 && temperature <= limits.temperatureMax))
     return withNotice(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)

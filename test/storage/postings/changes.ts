@@ -7,16 +7,13 @@ const RECORDS_PER_CHANGE = 8
 export type NumberedChange =
   | { readonly op: 'add'; readonly first: number }
   | { readonly op: 'remove'; readonly records: readonly number[] }
-  | { readonly op: 'setClasses'; readonly classes: ReadonlyMap<number, number> }
 
 /** Returns the change with a number, from 0 on. Of ten changes, seven add records. */
 export function changeOf(n: number): NumberedChange {
   const kind = n % 10
   if (kind < 7) return { op: 'add', first: n * RECORDS_PER_CHANGE + 1 }
   const record = (n * 7_919) % (n * RECORDS_PER_CHANGE)
-  const records = [record, Math.floor(record / 2), n * RECORDS_PER_CHANGE - 30]
-  if (kind < 9) return { op: 'remove', records }
-  return { op: 'setClasses', classes: new Map(records.map(each => [each, n % 3])) }
+  return { op: 'remove', records: [record, Math.floor(record / 2), n * RECORDS_PER_CHANGE - 30] }
 }
 
 export function recordsOf({ first }: { first: number }): PostingRecord[] {
@@ -24,6 +21,6 @@ export function recordsOf({ first }: { first: number }): PostingRecord[] {
     const record = first + at
     const word = (n: number) => `w${(record * 31 + n * n * 17) % 700}`
     const text = countTerms(Array.from({ length: 60 }, (_, n) => word(n)))
-    return { record, title: countTerms([word(3), 'title']), text, visibilityClass: record % 3 }
+    return { record, title: countTerms([word(3), 'title']), text }
   })
 }

@@ -27,7 +27,6 @@ const passage = fc.record({
   gap: fc.integer({ min: 1, max: 4 }),
   title: fc.array(term, { maxLength: 3 }).map(countTerms),
   text: words,
-  visibilityClass: fc.integer({ min: 0, max: 3 }),
 })
 const picks = fc.array(fc.nat(), { maxLength: 6, size: 'max' })
 const change = fc.oneof(
@@ -39,14 +38,6 @@ const change = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('remove' as const), picks }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      op: fc.constant('setClasses' as const),
-      picks,
-      visibilityClass: fc.integer({ min: 0, max: 3 }),
-    }),
-  },
   {
     weight: 5,
     arbitrary: fc.record({ op: fc.constant('merge' as const), steps: fc.integer({ min: 1, max: 9 }) }),
@@ -69,20 +60,16 @@ const query = fc.record({
     },
   ),
   limit: fc.integer({ min: 0, max: 12 }),
-  classes: fc.option(fc.uniqueArray(fc.integer({ min: 0, max: 4 }), { maxLength: 3 }), { nil: undefined }),
   records: fc.option(fc.uniqueArray(fc.nat(60), { maxLength: 30 }), { nil: undefined }),
 })
 const scenario = fc.array(fc.tuple(change, query), { minLength: 1, maxLength: 70, size: 'max' })
 
 function visibleRecordsOf(
-  { classes, records }: { classes: number[] | undefined; records: number[] | undefined },
+  { records }: { records: number[] | undefined },
   version: number,
-): VisibleRecords {
+): VisibleRecords | undefined {
   const sorted = records && [...records].sort((a, b) => a - b)
-  return {
-    ...(classes && { classes: { key: JSON.stringify(classes), allowed: new Set(classes) } }),
-    ...(sorted && { records: { key: JSON.stringify([sorted, version]), read: () => sorted } }),
-  }
+  return sorted && { key: JSON.stringify([sorted, version]), read: () => sorted }
 }
 
 /** A store on disk with two connections, and the same records in memory. */
@@ -125,12 +112,6 @@ class Comparison {
         this.reference.remove(records)
         break
       }
-      case 'setClasses': {
-        const classes = new Map(this.#picked(next.picks).map(record => [record, next.visibilityClass]))
-        write(() => writer.setClasses(index, classes))
-        this.reference.setClasses(classes)
-        break
-      }
       case 'merge':
         merge(next.steps)
         break
@@ -152,7 +133,6 @@ class Comparison {
       record: this.#last + n,
       title: countTerms(['a']),
       text: countTerms(['ab']),
-      visibilityClass: 1,
     }))
     merger.step(0)
     writer.add(index, records)
@@ -186,7 +166,7 @@ class Comparison {
   #checkOccurrences(
     reader: Stage['reader'],
     asked: typeof query extends fc.Arbitrary<infer T> ? T : never,
-    visible: VisibleRecords,
+    visible: VisibleRecords | undefined,
   ): void {
     const records = this.reference.visible(visible)
     const among = Array.from({ length: this.#last + 2 }, (_, record) => record)
@@ -216,7 +196,7 @@ class Comparison {
   }
 }
 
-test('ranks like the formula, whatever was added, deleted, reclassified, merged, rolled back or reopened', () => {
+test('ranks like the formula, whatever was added, deleted, merged, rolled back or reopened', () => {
   fc.assert(
     fc.property(scenario, steps => {
       const comparison = new Comparison(scratchPath())

@@ -21,25 +21,15 @@ export class ReferenceIndex {
     for (const record of records) this.records.delete(record)
   }
 
-  setClasses(classes: ReadonlyMap<number, number>): void {
-    for (const [record, visibilityClass] of classes) {
-      const known = this.records.get(record)
-      if (known) this.records.set(record, { ...known, visibilityClass })
-    }
-  }
-
-  visible({ classes, records }: VisibleRecords): PostingRecord[] {
-    const allowed = records && new Set(Array.from(records.read()))
-    return [...this.records.values()].filter(
-      ({ record, visibilityClass }) =>
-        (!classes || classes.allowed.has(visibilityClass)) && (!allowed || allowed.has(record)),
-    )
+  visible(visible: VisibleRecords | undefined): PostingRecord[] {
+    const matching = visible && new Set(Array.from(visible.read()))
+    return [...this.records.values()].filter(({ record }) => matching?.has(record) ?? true)
   }
 
   /** Returns all scores, best first. */
   search(
     words: readonly { terms: readonly string[]; weight: number }[],
-    scope: VisibleRecords,
+    scope: VisibleRecords | undefined,
     titleWeight = 3,
   ): ScoredRecord[] {
     const visible = this.visible(scope)

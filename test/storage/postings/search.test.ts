@@ -2,15 +2,16 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findPostingFaults } from '../../../src/storage/sqlite/postings/check-postings.ts'
 import { PostingReader } from '../../../src/storage/sqlite/postings/posting-reader.ts'
+import type { VisibleRecords } from '../../../src/storage/sqlite/postings/record-masks.ts'
 import { ReferenceIndex } from './reference.ts'
 import { allRecords, expectBest, recordOf, stageForTest, wordsOf } from './stage.ts'
 import { index, type Stage } from './stage-connection.ts'
 
 const { collection } = index
 
-function found({ reader }: Stage, text: string, visible = {}): number[] {
+function found({ reader }: Stage, text: string): number[] {
   const words = wordsOf(...text.split(' '))
-  return reader.search(collection, { words, limit: 100, visible }).map(({ record }) => record)
+  return reader.search(collection, { words, limit: 100, visible: allRecords }).map(({ record }) => record)
 }
 
 const words = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 8 })
@@ -22,14 +23,10 @@ const documents = fc.array(fc.record({ text: words, title: words, isHidden: fc.b
 
 test('scores are bit for bit those of a store without the hidden records', () => {
   fc.assert(
-    fc.property(documents, words, fc.boolean(), (all, query, byFilter) => {
-      const records = all.map(({ text, title, isHidden }, at) =>
-        recordOf(at + 1, text.join(' '), title.join(' '), isHidden ? 7 : 2),
-      )
-      const remaining = records.filter(({ visibilityClass }) => visibilityClass === 2)
-      const visible = byFilter
-        ? { records: { key: 'f', read: () => remaining.map(({ record }) => record) } }
-        : { classes: { key: 'p', allowed: new Set([2, 3]) } }
+    fc.property(documents, words, (all, query) => {
+      const records = all.map(({ text, title }, at) => recordOf(at + 1, text.join(' '), title.join(' ')))
+      const remaining = records.filter((_, at) => !all[at]!.isHidden)
+      const visible = { key: 'f', read: () => remaining.map(({ record }) => record) }
       const asked = { words: wordsOf(...query), limit: 10 }
       const [mixed, alone] = [stageForTest(), stageForTest()]
       mixed.write(() => mixed.writer.add(index, records))
@@ -107,7 +104,7 @@ test('finds common terms over several segments, with counts above one byte', () 
 test('a count above the maximum is stored as the maximum', () => {
   const stage = stageForTest()
   const text = new Map([['apple', 70_000]])
-  stage.write(() => stage.writer.add(index, [{ record: 1, title: new Map(), text, visibilityClass: 0 }]))
+  stage.write(() => stage.writer.add(index, [{ record: 1, title: new Map(), text }]))
   expect(found(stage, 'apple')).toEqual([1])
   expect(findPostingFaults(stage.connection)).toEqual([])
 })
@@ -136,16 +133,16 @@ test('a prefix expands to the terms in most visible records', () => {
   stage.write(() =>
     stage.writer.add(
       index,
-      texts.map((text, at) => recordOf(at + 1, text, '', at === 0 ? 5 : 0)),
+      texts.map((text, at) => recordOf(at + 1, text)),
     ),
   )
-  const expand = (prefix: string, limit: number, visible = {}) =>
+  const expand = (prefix: string, limit: number, visible?: VisibleRecords) =>
     stage.reader
       .expandPrefix(collection, { prefix, limit, visible })
       .map(({ term, records }) => `${term} ${records}`)
   expect(expand('wing', 9)).toEqual(['wing 3', 'wings 2', 'winglet 1'])
   expect(expand('wing', 2)).toEqual(['wing 3', 'wings 2'])
-  expect(expand('wing', 1, { classes: { key: '5', allowed: new Set([5]) } })).toEqual(['wing 1'])
+  expect(expand('wing', 1, { key: 'first', read: () => [1] })).toEqual(['wing 1'])
   expect(expand('中', 9)).toEqual(['中 1', '中国 1', '中文 1'])
   expect(expand('x', 9)).toEqual([])
   stage.write(() => stage.writer.remove(index, [3]))
@@ -189,7 +186,7 @@ test('a small cache of postings gives the same results', () => {
   expect(reader.cachedBytes).toBeGreaterThan(0)
 })
 
-test('rejects records that do not ascend, and invalid classes and weights', () => {
+test('rejects records that do not ascend, and invalid weights', () => {
   const stage = stageForTest()
   const add = (...records: number[]) =>
     stage.write(() =>
@@ -203,7 +200,6 @@ test('rejects records that do not ascend, and invalid classes and weights', () =
   expect(() => add(7, 6)).toThrow('record 6 does not follow record 7')
   stage.write(() => stage.writer.remove(index, [5]))
   expect(() => add(5)).toThrow(RangeError)
-  expect(() => stage.write(() => stage.writer.add(index, [recordOf(9, 'a', '', 1.5)]))).toThrow(RangeError)
   expect(() => stage.write(() => stage.writer.add({ ...index, generation: 9 }, [recordOf(9, 'a')]))).toThrow(
     'collection 1 has no posting index 9',
   )
@@ -218,7 +214,6 @@ test('damaged rows are reported as a damaged store', () => {
     `UPDATE posting_block SET data = substr(data, 1, length(data) - 2)`,
     `UPDATE posting_block SET data = zeroblob(length(data))`,
     `UPDATE posting_slots SET lengths = x'00'`,
-    `UPDATE posting_classes SET classes = x'00000000'`,
     `DELETE FROM posting_slots`,
     `UPDATE posting_deletions SET bits = x''`,
   ]
@@ -229,9 +224,8 @@ test('damaged rows are reported as a damaged store', () => {
       stage.writer.remove(index, [1])
     })
     stage.connection.prepare(damage).run()
-    const visible = { classes: { key: 'p', allowed: new Set([0]) } }
-    const search = () => stage.reader.search(collection, { words: wordsOf('plum'), limit: 1, visible })
-    if (!damage.includes('zeroblob')) expect(search, damage).toThrow('the store is damaged')
+    if (!damage.includes('zeroblob'))
+      expect(() => found(stage, 'plum'), damage).toThrow('the store is damaged')
     expect(findPostingFaults(stage.connection), damage).not.toEqual([])
   }
 })

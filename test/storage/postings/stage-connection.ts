@@ -29,7 +29,8 @@ const MEMORY = ':memory:'
 /** Opens a connection to an existing store of postings. */
 export function openStage(path: string, owner = 'one'): Stage {
   const connection = new SqliteConnection(path)
-  if (path !== MEMORY) connection.makeDurable()
+  // Not `makeDurable`, with which tests start from a migrated store.
+  connection.database.pragma('journal_mode = WAL')
   const merger = new PostingMerger(connection, owner, STEP_BYTES_MAX)
   const write = <T>(change: () => T): T => {
     connection.prepare('BEGIN IMMEDIATE').run()

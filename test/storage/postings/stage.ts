@@ -4,7 +4,7 @@ import type { PostingRecord } from '../../../src/storage/sqlite/postings/segment
 import { countTerms } from './reference.ts'
 import { createStage, type Stage } from './stage-connection.ts'
 
-export const allRecords = {}
+export const allRecords = undefined
 
 /** Like {@link createStage}, and closes the connection after the test. */
 export function stageForTest(path?: string): Stage {
@@ -13,10 +13,10 @@ export function stageForTest(path?: string): Stage {
   return stage
 }
 
-/** Creates a record from words; `visibilityClass` is 0 by default. */
-export function recordOf(record: number, text: string, title = '', visibilityClass = 0): PostingRecord {
+/** Creates a record from words. */
+export function recordOf(record: number, text: string, title = ''): PostingRecord {
   const split = (words: string) => countTerms(words.split(' ').filter(word => word !== ''))
-  return { record, title: split(title), text: split(text), visibilityClass }
+  return { record, title: split(title), text: split(text) }
 }
 
 /** Creates words of one term each. */

@@ -1,7 +1,26 @@
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { type Analyzer, openAnalyzer } from '../../../src/base/analysis/analyzer.ts'
-import { similarTerms, termList } from '../../../src/base/analysis/similar-terms.ts'
+import { similarTerms, type TermFrequency, type TermList } from '../../../src/base/analysis/similar-terms.ts'
+import { compareCodePoints } from '../../../src/base/compare-code-points.ts'
+
+/** Returns a list of terms in memory. */
+function termList(terms: Iterable<TermFrequency>): TermList {
+  const counts = new Map(Array.from(terms, ({ term, count }) => [term, count]))
+  const sorted = [...counts.keys()].sort(compareCodePoints)
+  return {
+    from(first, limit) {
+      let [low, high] = [0, sorted.length]
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if (compareCodePoints(sorted[middle]!, first) < 0) low = middle + 1
+        else high = middle
+      }
+      return sorted.slice(low, low + limit)
+    },
+    count: term => counts.get(term) ?? 0,
+  }
+}
 
 let english: Analyzer
 beforeAll(async () => {

@@ -4,7 +4,6 @@ import {
   hasBit,
   listLiveSegments,
   type PostingSegmentRow,
-  readClasses,
   readDeletions,
   readLengths,
   readRecords,
@@ -76,7 +75,6 @@ function findSegmentFaults(connection: SqliteConnection, segment: PostingSegment
   const isAscending = records.every((record, slot) => slot === 0 || record > records[slot - 1]!)
   if (!isAscending || segment.firstRecord + (records.at(-1) ?? 0) > segment.lastRecord)
     faults.push('has records out of order')
-  readClasses(connection, segment)
   const deletions = readDeletions(connection, segment)
   const deleted = deletions ? records.filter((_, slot) => hasBit(deletions, slot)).length : 0
   if (deleted !== segment.deleted) faults.push('has a wrong number of deletions')

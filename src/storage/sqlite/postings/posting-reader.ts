@@ -28,7 +28,8 @@ export interface WeightedWord {
 export interface PostingQuery {
   readonly words: readonly WeightedWord[]
   readonly limit: number
-  readonly visible: VisibleRecords
+  /** Undefined for all records. */
+  readonly visible: VisibleRecords | undefined
   /** Condition that every result must meet. Records that do not meet it still count in the statistics. */
   readonly required?: TermGroup | undefined
   /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
@@ -105,7 +106,7 @@ export class PostingReader {
       groups,
       among,
       visible,
-    }: { groups: readonly TermGroup[]; among: readonly number[]; visible: VisibleRecords },
+    }: { groups: readonly TermGroup[]; among: readonly number[]; visible: VisibleRecords | undefined },
   ): { records: number; groups: GroupOccurrences[] } {
     const absent = { records: 0, groups: groups.map(() => ({ records: 0, among: [] })) }
     return this.#read(collection, visible, absent, (segments, masked) => {
@@ -134,7 +135,7 @@ export class PostingReader {
    */
   expandPrefix(
     collection: number,
-    { prefix, limit, visible }: { prefix: string; limit: number; visible: VisibleRecords },
+    { prefix, limit, visible }: { prefix: string; limit: number; visible: VisibleRecords | undefined },
   ): ExpandedTerm[] {
     return this.#read(collection, visible, [], (segments, masked) =>
       expandTermPrefix(this.#connection, segments, masked.masks, { prefix, limit }),
@@ -146,7 +147,7 @@ export class PostingReader {
    * record contains a term, because this would take much longer.
    */
   listTerms(collection: number, { from, limit }: { from: string; limit: number }): string[] {
-    return this.#read(collection, {}, [], segments =>
+    return this.#read(collection, undefined, [], segments =>
       listSegmentTerms(this.#connection, segments, { from, limit }),
     )
   }
@@ -158,7 +159,7 @@ export class PostingReader {
 
   #read<T>(
     collection: number,
-    visible: VisibleRecords,
+    visible: VisibleRecords | undefined,
     absent: T,
     read: (segments: readonly PostingSegmentRow[], masked: MaskedIndex) => T,
   ): T {

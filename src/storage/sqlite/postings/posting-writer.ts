@@ -14,24 +14,21 @@ import {
   bitmapByteLength,
   hasBit,
   type PostingSegmentRow,
-  readClasses,
   readDeletions,
   readRecords,
   segmentOfRecord,
   setBit,
   slotOf,
-  storeClasses,
   storeDeletions,
 } from './segment-rows.ts'
 
 /** Maximum number of records in a new segment. More per transaction would hold the write lock for too long. */
 export const POSTING_SLICE_MAX = 256
-const VISIBILITY_CLASS_MAX = 0xffff_ffff
 
-/** Records of a segment, with their slots. */
-interface SegmentRecords {
+/** Slots of one segment. */
+interface SegmentSlots {
   readonly segment: PostingSegmentRow
-  readonly slots: { readonly slot: number; readonly record: number }[]
+  readonly slots: readonly number[]
 }
 
 /**
@@ -99,7 +96,7 @@ export class PostingWriter {
       const stored = readDeletions(this.#connection, segment)
       const bits = stored ?? new Uint8Array(bitmapByteLength(segment.slots))
       const before = removed
-      for (const { slot } of slots) {
+      for (const slot of slots) {
         if (hasBit(bits, slot)) continue
         setBit(bits, slot)
         removed++
@@ -109,25 +106,6 @@ export class PostingWriter {
       this.#stamp(index, segment)
     }
     return removed
-  }
-
-  /** Changes the visibility class of records. Ignores missing records. */
-  setClasses(key: PostingIndexKey, classes: ReadonlyMap<number, number>): void {
-    for (const visibilityClass of classes.values()) requireValidClass(visibilityClass)
-    const index = this.#require(key)
-    for (const { segment, slots } of this.#locate(index, [...classes.keys()])) {
-      const stored = readClasses(this.#connection, segment)
-      const changed = slots.filter(({ slot, record }) => stored[slot] !== classes.get(record))
-      if (changed.length === 0) continue
-      for (const { slot, record } of changed) stored[slot] = classes.get(record)!
-      storeClasses(
-        this.#connection,
-        segment.id,
-        stored,
-        changed.map(({ slot }) => slot),
-      )
-      this.#stamp(index, segment)
-    }
   }
 
   #require(key: PostingIndexKey): PostingIndexRow {
@@ -141,8 +119,8 @@ export class PostingWriter {
     this.#connection.prepare('DELETE FROM posting_index WHERE id = ?').run(id)
   }
 
-  /** Yields the segments that contain some of the records. */
-  *#locate({ id }: PostingIndexRow, records: readonly number[]): Generator<SegmentRecords, void, undefined> {
+  /** Yields the slots of records, by segment. */
+  *#locate({ id }: PostingIndexRow, records: readonly number[]): Generator<SegmentSlots, void, undefined> {
     const sorted = [...records].sort((a, b) => a - b)
     for (let at = 0; at < sorted.length; ) {
       const segment = segmentOfRecord(this.#connection, id, sorted[at]!)
@@ -154,7 +132,7 @@ export class PostingWriter {
       const slots = []
       for (; at < sorted.length && sorted[at]! <= segment.lastRecord; at++) {
         const slot = slotOf(segment.firstRecord, stored, sorted[at]!)
-        if (slot >= 0) slots.push({ slot, record: sorted[at]! })
+        if (slot >= 0) slots.push(slot)
       }
       yield { segment, slots }
     }
@@ -168,18 +146,11 @@ export class PostingWriter {
 
 function requireValidRecords(records: readonly PostingRecord[], lastRecord: number): void {
   let last = lastRecord
-  for (const { record, visibilityClass } of records) {
+  for (const { record } of records) {
     if (!Number.isSafeInteger(record) || record <= last)
       throw new RangeError(`record ${record} does not follow record ${last}`)
-    requireValidClass(visibilityClass)
     last = record
   }
-}
-
-function requireValidClass(visibilityClass: number): void {
-  const isValid =
-    Number.isInteger(visibilityClass) && visibilityClass >= 0 && visibilityClass <= VISIBILITY_CLASS_MAX
-  if (!isValid) throw new RangeError(`${visibilityClass} is not a visibility class`)
 }
 
 function* slicesOf(records: readonly PostingRecord[]): Generator<readonly PostingRecord[], void, undefined> {

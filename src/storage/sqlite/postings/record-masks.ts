@@ -1,22 +1,20 @@
 import { LRUCache } from 'lru-cache'
 import { lowerBound } from '../../record-set.ts'
 import type { SqliteConnection } from '../connection.ts'
-import { hasBit, type PostingSegmentRow, readClasses, readDeletions } from './segment-rows.ts'
+import { hasBit, type PostingSegmentRow, readDeletions } from './segment-rows.ts'
 import type { SlotCache } from './slot-cache.ts'
 
 const MASK_BYTES_MAX = 32 * 1024 * 1024
 /** Estimated bytes of a mask in addition to its slots. */
 const MASK_OVERHEAD_BYTES = 200
 
-/** Records that a search may see. If both fields are undefined, these are all records that are not deleted. */
+/**
+ * Records that match a filter. `key` identifies the filter. Whether a record matches must never change. `read` returns the
+ * records in ascending order, and is called only for segments that have changed, or have no cached mask.
+ */
 export interface VisibleRecords {
-  /** Visibility classes that the caller may see. `key` identifies the caller's principals. */
-  readonly classes?: { readonly key: string; readonly allowed: ReadonlySet<number> }
-  /**
-   * Records that match a filter. `key` identifies the filter. Whether a record matches must never change. `read` returns
-   * the records in ascending order, and is called only for segments that have changed, or have no cached mask.
-   */
-  readonly records?: { readonly key: string; read(): ArrayLike<number> }
+  readonly key: string
+  read(): ArrayLike<number>
 }
 
 /** Records of one segment that a search may see. */
@@ -61,13 +59,17 @@ export class RecordMasks {
     this.#slots = slots
   }
 
-  /** Returns the masks of the live segments. Computes those of new and changed segments only. */
+  /**
+   * Returns the masks of the live segments. Computes those of new and changed segments only.
+   *
+   * @param visible  records that the search may see; undefined for all that are not deleted
+   */
   get(
     index: { readonly id: number; readonly version: number },
     segments: readonly PostingSegmentRow[],
-    visible: VisibleRecords,
+    visible: VisibleRecords | undefined,
   ): MaskedIndex {
-    const key = JSON.stringify([index.id, visible.classes?.key, visible.records?.key])
+    const key = JSON.stringify([index.id, visible?.key])
     let known = this.#masks.get(key)
     if (known?.version !== index.version) {
       known = { version: index.version, segments: this.#compute(segments, visible, known?.segments) }
@@ -82,7 +84,7 @@ export class RecordMasks {
 
   #compute(
     segments: readonly PostingSegmentRow[],
-    visible: VisibleRecords,
+    visible: VisibleRecords | undefined,
     old: ReadonlyMap<number, SegmentMask> | undefined,
   ): ReadonlyMap<number, SegmentMask> {
     let matching: ArrayLike<number> | undefined
@@ -90,22 +92,17 @@ export class RecordMasks {
       segments.map(segment => {
         const known = old?.get(segment.id)
         if (known?.stamp === segment.stamp) return [segment.id, known]
-        matching ??= visible.records?.read()
-        return [segment.id, this.#maskOf(segment, visible.classes?.allowed, matching)]
+        matching ??= visible?.read()
+        return [segment.id, this.#maskOf(segment, matching)]
       }),
     )
   }
 
-  #maskOf(
-    segment: PostingSegmentRow,
-    allowedClasses: ReadonlySet<number> | undefined,
-    matching: ArrayLike<number> | undefined,
-  ): SegmentMask {
+  #maskOf(segment: PostingSegmentRow, matching: ArrayLike<number> | undefined): SegmentMask {
     const slots = new Uint8Array(segment.slots)
     const { records, lengths } = this.#slots.get(segment)
     if (matching) selectRecords(slots, segment.firstRecord, records, matching)
     else slots.fill(1)
-    if (allowedClasses) clearDisallowed(slots, readClasses(this.#connection, segment), allowedClasses)
     const deletions = readDeletions(this.#connection, segment)
     let [visible, length] = [0, 0]
     for (let slot = 0; slot < slots.length; slot++) {
@@ -131,18 +128,5 @@ function selectRecords(
     const wanted = matching[at]! - first
     while (slot < slots.length && records[slot]! < wanted) slot++
     if (records[slot] === wanted) slots[slot] = 1
-  }
-}
-
-/** Clears the slots whose visibility class is not allowed. */
-function clearDisallowed(slots: Uint8Array, classes: Uint32Array, allowed: ReadonlySet<number>): void {
-  let last = -1
-  let isAllowed = false
-  for (let slot = 0; slot < slots.length; slot++) {
-    if (classes[slot] !== last) {
-      last = classes[slot]!
-      isAllowed = allowed.has(last)
-    }
-    if (!isAllowed) slots[slot] = 0
   }
 }

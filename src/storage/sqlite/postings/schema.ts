@@ -5,11 +5,11 @@
  *   its terms. `version` grows with every change of its segments. At most one generation of a collection is active.
  *   `merge_due` is 1 if a merge could be useful.
  * - `posting_segment`: a range of records. `state` is 0 while a merge builds it, 1 while searches read it, and 2 once it
- *   can be deleted. `stamp` is the version at which its deletions or classes last changed. `progress` counts the
+ *   can be deleted. `stamp` is the version at which its deletions last changed. `progress` counts the
  *   committed steps of the merge that builds it.
  * - `posting_slots`: for each slot, the record number minus `first_record`, and the number of words (little-endian u32).
  * - `posting_deletions`: one bit per slot; no row if nothing is deleted.
- * - `posting_classes`: the visibility class of each slot (little-endian u32), in pages.
+ * - `posting_classes`: unused; 4 bytes of value 0 for each slot, in pages, because earlier versions require them.
  * - `posting_block`: the posting lists of a range of terms, see `term-blocks.ts`.
  */
 export const postingsSchema = `

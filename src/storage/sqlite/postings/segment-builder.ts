@@ -1,7 +1,7 @@
 import type { SqliteConnection } from '../connection.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { TERM_COUNT_MAX, writePosting } from './posting-list.ts'
-import { insertSlots, storeClasses } from './segment-rows.ts'
+import { insertSlots } from './segment-rows.ts'
 import { BlockPacker } from './term-blocks.ts'
 import { termKey } from './term-key.ts'
 
@@ -12,7 +12,6 @@ export interface PostingRecord {
   readonly title: ReadonlyMap<string, number>
   /** Number of occurrences of each term in the text. */
   readonly text: ReadonlyMap<string, number>
-  readonly visibilityClass: number
 }
 
 /** Postings of a term: slot, count in the text and count in the title of each record, one after another. */
@@ -37,11 +36,6 @@ export function insertSegment(
     records: Uint32Array.from(records, ({ record }) => record - first),
     lengths: Uint32Array.from(records, lengthOf),
   })
-  storeClasses(
-    connection,
-    segment,
-    Uint32Array.from(records, ({ visibilityClass }) => visibilityClass),
-  )
   const bytes = insertBlocks(connection, segment, collectPostings(records))
   connection.prepare('UPDATE posting_segment SET bytes = ? WHERE id = ?').run(bytes, segment)
 }

@@ -8,12 +8,10 @@ import {
   insertSlots,
   listLiveSegments,
   type PostingSegmentRow,
-  readClasses,
   readDeletions,
   readLengths,
   readRecords,
   setBit,
-  storeClasses,
   storeDeletions,
 } from './segment-rows.ts'
 import { BlockPacker } from './term-blocks.ts'
@@ -100,10 +98,7 @@ export class SegmentMerge {
   *#run(): Generator<void, void, undefined> {
     if (this.#slotCount > 0) {
       this.#copySlots()
-      if (this.#isStepFull(2 * this.#slotCount * Uint32Array.BYTES_PER_ELEMENT)) yield
-      const segments = this.#sources.map(({ segment }) => segment)
-      storeClasses(this.#connection, this.segment, this.#collectClasses(segments))
-      if (this.#isStepFull(this.#slotCount * Uint32Array.BYTES_PER_ELEMENT)) yield
+      if (this.#isStepFull(3 * this.#slotCount * Uint32Array.BYTES_PER_ELEMENT)) yield
       yield* this.#copyBlocks()
     }
     this.#replaceSources()
@@ -131,15 +126,6 @@ export class SegmentMerge {
       }
     }
     insertSlots(this.#connection, this.segment, { records, lengths })
-  }
-
-  #collectClasses(current: readonly PostingSegmentRow[]): Uint32Array {
-    const classes = new Uint32Array(this.#slotCount)
-    for (const [at, { newSlots }] of this.#sources.entries()) {
-      const oldClasses = readClasses(this.#connection, current[at]!)
-      for (const [old, slot] of newSlots.entries()) if (slot !== NO_SLOT) classes[slot] = oldClasses[old]!
-    }
-    return classes
   }
 
   *#copyBlocks(): Generator<void, void, undefined> {
@@ -176,17 +162,12 @@ export class SegmentMerge {
       .run(this.writtenBytes, this.segment)
   }
 
-  /** Makes the new segment live, with the deletions and changes of classes since the merge began. */
+  /** Makes the new segment live, with the deletions since the merge began. */
   #replaceSources(): void {
     const isSource = new Set(this.#sources.map(({ segment }) => segment.id))
     const current = listLiveSegments(this.#connection, this.index).filter(({ id }) => isSource.has(id))
-    if (
-      this.#slotCount > 0 &&
-      this.#sources.some(({ segment }, at) => segment.stamp !== current[at]!.stamp)
-    ) {
-      storeClasses(this.#connection, this.segment, this.#collectClasses(current))
+    if (this.#slotCount > 0 && this.#sources.some(({ segment }, at) => segment.stamp !== current[at]!.stamp))
       this.#copyDeletions(current)
-    }
     const version = incrementVersion(this.#connection, this.index)
     const setState = this.#connection.prepare('UPDATE posting_segment SET state = ?, stamp = ? WHERE id = ?')
     for (const id of isSource) setState.run(2, version, id)

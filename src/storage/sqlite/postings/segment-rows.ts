@@ -2,7 +2,8 @@ import { damagedStore } from '../../damaged-store.ts'
 import { indexOfSorted } from '../../record-set.ts'
 import type { SqliteConnection } from '../connection.ts'
 
-/** Number of slots in a page of `posting_classes`. */
+/** Bytes and slots of a page of `posting_classes`. */
+const CLASS_BYTES = 4
 const CLASSES_PER_PAGE = 4_096
 
 /** Row of `posting_segment` of a live segment, which searches read (state 1). */
@@ -88,6 +89,7 @@ function readSlotColumn(
   return uint32sOf(row.bytes)
 }
 
+/** Stores the slots of a new segment, and the zeros in `posting_classes` that earlier versions read. */
 export function insertSlots(
   connection: SqliteConnection,
   segment: number,
@@ -96,6 +98,15 @@ export function insertSlots(
   connection
     .prepare('INSERT INTO posting_slots (segment, records, lengths) VALUES (?, ?, ?)')
     .run(segment, bytesOf(records), bytesOf(lengths))
+  const insertPage = connection.prepare(
+    'INSERT INTO posting_classes (segment, page, classes) VALUES (?, ?, zeroblob(?))',
+  )
+  for (let start = 0; start < records.length; start += CLASSES_PER_PAGE)
+    insertPage.run(
+      segment,
+      start / CLASSES_PER_PAGE,
+      CLASS_BYTES * Math.min(CLASSES_PER_PAGE, records.length - start),
+    )
 }
 
 /** Returns the slot of a record; -1 if the segment does not contain it. */
@@ -142,55 +153,6 @@ export function hasBit(bits: Uint8Array, slot: number): boolean {
 
 export function setBit(bits: Uint8Array, slot: number): void {
   bits[slot >> 3]! |= 1 << (slot & 7)
-}
-
-/**
- * Returns the visibility class of each slot.
- *
- * @throws control_plane_unavailable  a page is missing or damaged
- */
-export function readClasses(
-  connection: SqliteConnection,
-  { id, slots }: { id: number; slots: number },
-): Uint32Array {
-  const classes = new Uint32Array(slots)
-  const rows = connection
-    .prepare<{ page: number; classes: Buffer }>(
-      'SELECT page, classes FROM posting_classes WHERE segment = ? ORDER BY page',
-    )
-    .all(id)
-  let read = 0
-  for (const { page, classes: bytes } of rows) {
-    const values = uint32sOf(bytes)
-    if (page * CLASSES_PER_PAGE !== read || values.length > slots - read) break
-    classes.set(values, read)
-    read += values.length
-  }
-  if (read !== slots) throw damagedStore(`segment ${id} of posting_classes`)
-  return classes
-}
-
-/**
- * Stores visibility classes.
- *
- * @param classes  classes of all slots of the segment
- * @param changed  slots whose pages are stored; by default, all pages are stored
- */
-export function storeClasses(
-  connection: SqliteConnection,
-  segment: number,
-  classes: Uint32Array,
-  changed?: readonly number[],
-): void {
-  const pages = changed && new Set(changed.map(slot => Math.floor(slot / CLASSES_PER_PAGE)))
-  const statement = connection.prepare(
-    'INSERT OR REPLACE INTO posting_classes (segment, page, classes) VALUES (?, ?, ?)',
-  )
-  for (let page = 0; page * CLASSES_PER_PAGE < classes.length; page++) {
-    if (pages && !pages.has(page)) continue
-    const start = page * CLASSES_PER_PAGE
-    statement.run(segment, page, bytesOf(classes.subarray(start, start + CLASSES_PER_PAGE)))
-  }
 }
 
 function bytesOf(values: Uint32Array): Buffer {
