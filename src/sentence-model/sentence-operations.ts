@@ -1,7 +1,7 @@
 import type { ThreadOperations } from '../base/threads.ts'
 import type { EncodedText, SentenceEncoder } from './sentence-encoder.ts'
 
-/** What a worker of the sentence model computes. */
+/** Operations of a worker of the sentence model. */
 export interface SentenceOperations extends ThreadOperations {
   embed(texts: readonly string[]): Float32Array[]
   encode(texts: readonly string[]): EncodedText[]
