@@ -28,6 +28,7 @@ const endurance = [
   'processes/killed-turn',
   'processes/renewal',
   'processes/revocation',
+  'sentence-model/quality',
   'storage/durability',
   'storage/posting-backfill',
   'storage/postings/kills',

@@ -112,7 +112,7 @@ export class ReferenceEncoder {
     const inputs = weights.length / outputs
     const rows = input.length / inputs
     const out = new Float32Array(rows * outputs)
-    // Four sums at a time, because one sum waits for each addition.
+    // Four sums at a time, because a single sum waits for each addition.
     for (let output = 0; output < outputs; output++)
       for (let row = 0; row < rows; row++) {
         const a = input.subarray(row * inputs, (row + 1) * inputs)
