@@ -1,17 +1,25 @@
 import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   rmdirSync,
   rmSync,
   statfsSync,
+  statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { welcome } from '../../src/cli/serve/welcome.ts'
+import { styleFor } from '../../src/cli/terminal/style.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
+import type { LocalConfig } from '../../src/embedded.ts'
 import { acquireServerLock } from '../../src/locks/server-lock.ts'
 import type { Disk } from '../../src/storage/disk-space.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
@@ -57,6 +65,20 @@ describe('a disk that reports that it is full', () => {
     own.isFull = false
     expect((await wb.send('GET /readyz')).status).toBe(200)
   })
+
+  test('is shown in the startup message of a server', async () => {
+    const wb = await open({ disk: Object.assign(disk(), { free: 0, isFull: true }) })
+    const environment = createEnvironment({})
+    const config = { config: loadConfig({ path: null }, environment).config } as LocalConfig
+    const { runtime, dataDir } = wb
+    const server = { url: 'http://localhost', loopback: true, config, runtime, version: '1.0.0' }
+    const message = await welcome(
+      { ...server, dataDir, isDefaultDataDir: true },
+      { style: styleFor(false), width: 200 },
+    )
+    expect(message).toContain(`${dataDir} · ${isFull.message}`)
+    expect(message).toContain('wb doctor    in another terminal')
+  })
 })
 
 /** A small file system if this user can mount one; undefined otherwise, and the tests that need it are skipped. */
@@ -88,8 +110,8 @@ function dataDirOnDisk(): string {
   return dataDir
 }
 
-/** Fills the disk, and returns a function that frees the space. */
-function fillDisk(): () => void {
+/** Fills the disk except for `free` bytes, and returns a function that frees the space. */
+function fillDisk({ free } = { free: 0 }): () => void {
   const path = join(disk!, 'ballast')
   writeFileSync(path, '')
   for (const bytes of [65_536, 512])
@@ -99,6 +121,7 @@ function fillDisk(): () => void {
       // The next smaller block may still fit.
     }
   expect(statfsSync(disk!).bavail).toBe(0)
+  truncateSync(path, statSync(path).size - free)
   return () => rmSync(path, { force: true })
 }
 
@@ -180,4 +203,20 @@ describe.skipIf(disk === undefined)('a full disk', () => {
     mkdirSync(fresh)
     await expect(open({ dataDir: fresh })).rejects.toMatchObject(isFull)
   })
+
+  test.each([0, 4, 8, 12, 16])(
+    'is the error if a killed server cannot start with %d KB of free space',
+    async kilobytes => {
+      const running = await open({ server: true })
+      await (await makeBase(running)).ingest(text(1))
+      const dataDir = dataDirOnDisk()
+      cpSync(running.dataDir, dataDir, { recursive: true })
+      fillDisk({ free: kilobytes * 1024 })
+      const error = await open({ dataDir, server: true, threads: true }).then(
+        () => isFull,
+        (thrown: unknown) => thrown,
+      )
+      expect(error).toMatchObject(isFull)
+    },
+  )
 })

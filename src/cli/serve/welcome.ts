@@ -21,9 +21,11 @@ export async function welcome(
   { style, width }: Pick<Output, 'style' | 'width'>,
 ): Promise<string> {
   const { url, runtime, dataDir, version } = server
-  const { workspaces } = await fetchJson<{ workspaces: number }>(runtime, '/readyz')
+  const readiness = await fetchJson<Readiness>(runtime, '/readyz')
+  const { workspaces } = readiness
+  const state = workspaces === undefined ? readiness.error?.message : formatCounted(workspaces, 'workspace')
   const fields = {
-    data: `${dataDir} · ${formatCounted(workspaces, 'workspace')}`,
+    data: [dataDir, state].filter(Boolean).join(' · '),
     ...(await authFields(server)),
     reference: `${url}/docs`,
     'ctrl-c': 'stops the server',
@@ -38,6 +40,11 @@ export async function welcome(
   ]
   return wrapWords(lines.join('\n'), width)
 }
+
+/** Response of `/readyz`. The error is present if the runtime is not ready, for example because the disk is full. */
+type Readiness =
+  | { readonly workspaces: number }
+  | { readonly workspaces?: undefined; readonly error?: { readonly message: string } }
 
 async function fetchJson<T>(runtime: ServerRuntime, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
@@ -66,10 +73,12 @@ function describeAnyCaller(loopback: boolean): string {
   return loopback ? 'anyone on this machine' : 'anyone who can reach this address'
 }
 
-async function nextCommand(server: StartedServer, workspaces: number): Promise<string> {
+/** @param workspaces  number of workspaces; undefined if the runtime is not ready */
+async function nextCommand(server: StartedServer, workspaces: number | undefined): Promise<string> {
   const { config, runtime, url, dataDir, isDefaultDataDir } = server
   const dataDirFlag = isDefaultDataDir ? '' : ` --data-dir ${shellWord(dataDir)}`
   const inOtherTerminal = (command: string) => `${command}${dataDirFlag}    in another terminal`
+  if (workspaces === undefined) return inOtherTerminal('wb doctor')
   if (await acceptsAnonymous(config))
     return inOtherTerminal(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
   const authMethods = await fetchAuthMethods(runtime)

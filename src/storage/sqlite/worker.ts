@@ -1,6 +1,7 @@
 import { serveOperations } from '../../base/threads.ts'
 import { ScanWorkers } from '../scan/scan-workers.ts'
 import { SqliteConnection } from './connection.ts'
+import { convertStoreError } from './faults.ts'
 import { createReadOperations, createWriter } from './operations.ts'
 
 /** Path of a migrated store, and whether the thread reads from the store or writes to it. */
@@ -9,7 +10,15 @@ export interface WorkerData {
   readonly role: 'reader' | 'writer'
 }
 
-serveOperations(({ path, role }: WorkerData) => {
+serveOperations((data: WorkerData) => {
+  try {
+    return openOperations(data)
+  } catch (error) {
+    throw convertStoreError(error)
+  }
+})
+
+function openOperations({ path, role }: WorkerData) {
   const connection = new SqliteConnection(path)
   if (role === 'reader') {
     connection.makeReadOnly()
@@ -32,4 +41,4 @@ serveOperations(({ path, role }: WorkerData) => {
       connection.close()
     },
   }
-})
+}
