@@ -15,6 +15,7 @@ import { type RowRevision, type RowStore, revisionOf, type Stored } from '../sto
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import type { DocumentChanges } from './document-changes.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
@@ -30,6 +31,7 @@ interface DocumentsParts {
   readonly log: Log
   readonly bases: KnowledgeBases
   readonly rewriter: RecordRewriter
+  readonly changes: DocumentChanges
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   readonly refitAfter: RefitAfter
   /** Called after records were stored or deleted. */
@@ -41,7 +43,7 @@ export type ContentCaller = Pick<Caller, 'rowAccess'>
 /** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
 export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
-/** Maximum number of attempts. An update is retried if the document changed in the meantime. */
+/** Maximum number of attempts. A deletion is retried if the document changed in the meantime. */
 const attemptsMax = 20
 
 const unsetFields = {
@@ -166,29 +168,32 @@ export class Documents {
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
-    return this.parts.bases.withDeletionCheck(documentKey, () => this.applyUpdate(documentKey, patch, caller))
+    const { bases, changes } = this.parts
+    return bases.withDeletionCheck(documentKey, async () => {
+      const updated = await changes.run(documentKey, () => this.applyUpdate(documentKey, patch, caller))
+      if (updated) return updated
+      throw new WbError('conflict', 'other requests kept changing the document; retry the update')
+    })
   }
 
+  /** Returns undefined if the document changed in the meantime. */
   private async applyUpdate(
     documentKey: DocumentKey,
     patch: DocumentFields,
     caller: Caller,
-  ): Promise<Document> {
-    for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const stored = await this.requireChangeable(documentKey, 'update', caller)
-      const { row: before } = stored
-      if (patch.ownerPrincipalId !== before.ownerPrincipalId)
-        authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
-      const after: DocumentRow = {
-        ...before,
-        ...patch,
-        ...(patch.visibleTo !== undefined && { isVisibilityDecided: true }),
-        ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
-        updatedAt: timestamp(this.parts.clock),
-      }
-      if (await this.applyChange(stored, after, caller)) return after
+  ): Promise<Document | undefined> {
+    const stored = await this.requireChangeable(documentKey, 'update', caller)
+    const { row: before } = stored
+    if (patch.ownerPrincipalId !== before.ownerPrincipalId)
+      authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
+    const after: DocumentRow = {
+      ...before,
+      ...patch,
+      ...(patch.visibleTo !== undefined && { isVisibilityDecided: true }),
+      ...(keepsIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
+      updatedAt: timestamp(this.parts.clock),
     }
-    throw new WbError('conflict', 'other requests kept changing the document; retry the update')
+    return (await this.applyChange(stored, after, caller)) ? after : undefined
   }
 
   /**

@@ -11,6 +11,7 @@ import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { Compactor } from './compactor.ts'
+import { DocumentChanges } from './document-changes.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
@@ -103,13 +104,14 @@ export function openKnowledge(parts: KnowledgeParts) {
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const rewriter = new RecordRewriter({ bases, space })
+  const changes = new DocumentChanges()
   const onRecordsChanged = async ({ isFittedByRuntime, key }: BaseContext) => {
     if (!parts.indexesAutomatically) return
     sentenceIndex?.onGrowth(key)
     if (isFittedByRuntime) await fitting.onChange(key)
   }
-  const documents = new Documents({ ...parts, bases, rewriter, refitAfter, onRecordsChanged })
-  const publication = new Publication({ ...parts, bases, rewriter })
+  const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
+  const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
   const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)

@@ -3,6 +3,7 @@ import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { DocumentChanges } from './document-changes.ts'
 import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
@@ -14,6 +15,7 @@ interface PublicationParts {
   readonly clock: Clock
   readonly bases: KnowledgeBases
   readonly rewriter: RecordRewriter
+  readonly changes: DocumentChanges
 }
 
 /**
@@ -46,17 +48,22 @@ export class Publication {
 
   /** Changes a document with its chunks. Repeats it if they changed in the meantime. */
   async #publishDocument(listed: DocumentRow, signal: AbortSignal): Promise<void> {
+    const { changes } = this.parts
+    let isDone: true | undefined
+    while (!isDone) isDone = await changes.run(listed, () => this.#replaceDocument(listed, signal))
+  }
+
+  /** Returns undefined if the document or its chunks changed in the meantime. */
+  async #replaceDocument(listed: DocumentRow, signal: AbortSignal): Promise<true | undefined> {
     const { rows, rewriter, clock } = this.parts
-    for (;;) {
-      signal.throwIfAborted()
-      const before = await rows.get(tables.documents, keyOf(listed))
-      if (!before) return
-      const { row } = before
-      const after =
-        row.visibleTo === null && !row.isVisibilityDecided
-          ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) }
-          : row
-      if (await rewriter.replaceDocument({ before, after }, signal)) return
-    }
+    signal.throwIfAborted()
+    const before = await rows.get(tables.documents, keyOf(listed))
+    if (!before) return true
+    const { row } = before
+    const after =
+      row.visibleTo === null && !row.isVisibilityDecided
+        ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) }
+        : row
+    return (await rewriter.replaceDocument({ before, after }, signal)) || undefined
   }
 }

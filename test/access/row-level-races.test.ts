@@ -172,6 +172,45 @@ test('two concurrent ingests of a file name do not reveal whether a hidden docum
   expect(await outcomesWith(true)).toEqual(await outcomesWith(false))
 })
 
+/** Opens a runtime in which each write of content waits for a change of a document, if the change does not wait for it. */
+async function openWithCompetitor() {
+  const competitor: { change?: () => Promise<unknown> } = {}
+  const opened = await openRestrictedWorkspace({
+    content: store => ({
+      ...store,
+      async write(...unit) {
+        if (competitor.change) await Promise.race([competitor.change(), pause()])
+        return store.write(...unit)
+      },
+    }),
+  })
+  const pause = async () => {
+    for (let turn = 0; turn < 50; turn++) await opened.wb.send('GET /readyz')
+  }
+  return { ...opened, competitor }
+}
+
+test('a caller who keeps changing a document cannot prevent that it is hidden', async () => {
+  const { base, as, competitor } = await openWithCompetitor()
+  const path = await ingest(as('bob'), base, { text: 'A shared turbine.', visibleTo: ['bob', 'alice'] })
+  let changes = 0
+  competitor.change = () => as('alice')(`PATCH ${path}`, { fileType: `text/${changes++}` })
+  expect((await as('bob')(`PATCH ${path}`, { visibleTo: ['bob'] })).status).toBe(200)
+  expect(changes).toBeLessThan(10)
+  expect((await as('alice')(`GET ${path}`)).status).toBe(404)
+})
+
+test('a caller who keeps changing a document cannot prevent row-level access', async () => {
+  const { wb, workspace, base, as, competitor } = await openWithCompetitor()
+  await wb.sendAsOperator(`PATCH ${workspace}`, { rlacEnabled: false })
+  const path = await ingest(as('bob'), base, { text: 'An open turbine.' })
+  let changes = 0
+  competitor.change = () => as('alice')(`PATCH ${path}`, { fileType: `text/${changes++}` })
+  const switched = wb.sendAsOperator(`PATCH ${workspace}`, { rlacEnabled: true })
+  expect((await switched).status).toBe(200)
+  expect(changes).toBeLessThan(10)
+})
+
 describe('an update of a long document', () => {
   /** A text with several hundred chunks. */
   const text = Array.from({ length: 600 }, (_, n) => `Turbine ${n}. ${'x '.repeat(40)}`).join('\n\n')
