@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { boundedText, filter, isoTimestamp } from './fields.ts'
+import { boundedText, filter, isoTimestamp, principalIdFilter } from './fields.ts'
 import { limits } from './limits.ts'
 import { limitParameter } from './page.ts'
 import { route } from './route.ts'
@@ -65,7 +65,7 @@ const PreviewRequest = z.strictObject({
 export type PreviewRequest = z.output<typeof PreviewRequest>
 
 const DecisionQuery = z.object({
-  principalId: z.string().optional(),
+  principalId: principalIdFilter.optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional(),
   limit: limitParameter(limits.policyAuditMax, limits.policyAuditDefault),

@@ -62,8 +62,6 @@ interface AccessToolsDependencies {
 const otherPrincipalId = '\u0001other'
 /** Maximum number of principals that the documents of a knowledge base can name in a comparison of policies. */
 const namedPrincipalsMax = 100_000
-/** Maximum length of a named ID that can be a principal: that of a subject in OpenID Connect Core 1.0 section 2. */
-const namedPrincipalChars = 255
 /**
  * Maximum total length of the policies that a page of a comparison evaluates for a document. It limits the time and the
  * memory of a page whose policies are long.
@@ -408,7 +406,7 @@ function visibilityTest(source: PolicySource | null, acting: ActingPrincipal): V
 
 function namedBy({ visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {
   const names = [...(visibleTo ?? []), ...(ownerPrincipalId === null ? [] : [ownerPrincipalId])]
-  return new Set(names.filter(name => name !== '*' && name.length <= namedPrincipalChars))
+  return new Set(names.filter(name => name !== '*' && name.length <= limits.subjectChars))
 }
 
 function toNamed({ principalId, recorded }: Candidate) {
