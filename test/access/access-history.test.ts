@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { versionsStartSetting } from '../../src/access/versions/access-history.ts'
 import {
   VersionRetention,
   type VersionRetentionDependencies,
@@ -169,6 +170,30 @@ test('a change copies only the facts that it changes, and of them only what poli
   await change(`PATCH ${document}`, { metadata: { kind: 'b' } })
   expect((await size()) - start).toBeLessThan(6_000)
   expect([await sees('ada', small), await sees('ada')]).toEqual([true, false])
+})
+
+test('a version that an earlier build has stored with all fields of a document applies before newer ones', async () => {
+  const { change, sees, rows, clock, workspace, document, key } = await openHistory()
+  const then = new Date(clock.now()).toISOString()
+  clock.advance(hourMs)
+  const row = {
+    ...{ workspaceId: workspace.split('/').at(-1), versionId: key.documentId, kind: 'document' },
+    ...{ targetId: `${key.knowledgeBaseId}/${key.documentId}`, until: new Date(clock.now()).toISOString() },
+    state: {
+      metadata: {},
+      visibleTo: ['bob'],
+      ownerPrincipalId: null,
+      sourceFilename: null,
+      status: 'ready',
+    },
+  }
+  await rows.atomic([{ op: 'insert', table: tables.accessVersions, row }])
+  const later = await change(`PATCH ${document}`, { visibleTo: ['eve'] })
+  expect([await sees('bob', then), await sees('ada', then), await sees('ada', later)]).toEqual([
+    true,
+    false,
+    true,
+  ])
 })
 
 test('a deleted document or knowledge base leaves no versions', async () => {
