@@ -77,7 +77,7 @@ const documentStates: {
 } = {
   document: ({ ownerPrincipalId, sourceFilename, status }) => ({ ownerPrincipalId, sourceFilename, status }),
   documentMetadata: ({ metadata }) => ({ metadata: readableMetadata(metadata) }),
-  documentVisibility: ({ visibleTo }) => ({ visibleTo: visibleTo && visibleTo.map(readableText) }),
+  documentVisibility: ({ visibleTo }) => ({ visibleTo: visibleTo?.map(readableText) ?? null }),
 }
 
 /** Returns the metadata that policies can read. */
