@@ -1,8 +1,9 @@
 import * as Flags from '@oclif/core/flags'
+import { formatVisibleTo } from '../../src/cli/access/format-visible-to.ts'
 import { atFlag, parseAt } from '../../src/cli/access/tool-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { accessTools, type ToolDocument } from '../../src/contract/access-tools.ts'
+import { accessTools } from '../../src/contract/access-tools.ts'
 
 const ruleNames = { off: 'everyone', builtIn: 'built-in', policy: 'policy', proposed: 'policy' } as const
 
@@ -69,9 +70,4 @@ export default class AccessWhat extends WbCommand {
       total,
     })
   }
-}
-
-function formatVisibleTo({ visibleTo, visibleToTotal }: ToolDocument): string | undefined {
-  const omitted = (visibleToTotal ?? 0) - (visibleTo?.length ?? 0)
-  return visibleTo?.concat(omitted > 0 ? `and ${omitted} more` : []).join(', ')
 }

@@ -7,6 +7,7 @@ import type { Pager, RowPage, RowRange } from '../storage/cursor.ts'
 import type { ColumnValue, FeedPosition, RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { Caller } from './caller.ts'
 import { requireWorkspace } from './require-workspace.ts'
 import { RowFollower } from './row-follower.ts'
 import type { AuthContext } from './subject.ts'
@@ -14,6 +15,8 @@ import type { AuthContext } from './subject.ts'
 /** Interval at which records of other processes are polled, in milliseconds. */
 const pollMs = 500
 const sliceSize = 100
+/** Number of records that a page reads, after which it ends even if it is not full. */
+const scannedRecords = 5_000
 /**
  * Actions whose records can contain facts about documents, jobs or conversations. Earlier versions stored error messages in
  * those of `mcp.invoke`.
@@ -34,7 +37,8 @@ export class AuditRecords {
   constructor(private readonly deps: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
 
   /**
-   * Returns a page of records, newest first. The list includes all records that this process has added so far.
+   * Returns a page of records, newest first. The list includes all records that this process has added so far. A page that
+   * reads many records that the caller may not see ends early, so it can be empty.
    *
    * @param workspaceId  null for all workspaces
    * @throws workspace_not_found
@@ -43,7 +47,7 @@ export class AuditRecords {
   async list(
     workspaceId: string | null,
     query: AuditQuery,
-    auth: AuthContext,
+    { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<RowPage<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.deps.rows, workspaceId)
     const isVisible = await this.#filterFor(workspaceId, auth)
@@ -51,7 +55,7 @@ export class AuditRecords {
     const range = newestFirstRange(workspaceId, query)
     const { pager } = this.deps
     return isVisible
-      ? pager.filteredPage(tables.audit, range, query, isVisible)
+      ? pager.filteredPage(tables.audit, range, query, isVisible, { rowsMax: scannedRecords, signal })
       : pager.page(tables.audit, range, query)
   }
 

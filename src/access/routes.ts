@@ -13,18 +13,18 @@ import { requireWorkspace } from './require-workspace.ts'
 
 export function auditHandlers(records: AuditRecords, decisions: DecisionRecords): Handlers<typeof audit> {
   return {
-    list: async ({ params: { workspaceId }, query }, { follows, auth }) =>
-      follows
-        ? { status: 200, events: await records.follow(workspaceId, query, follows.after, auth) }
-        : { status: 200, body: await records.list(workspaceId, query, auth) },
+    list: async ({ params: { workspaceId }, query }, caller) =>
+      caller.follows
+        ? { status: 200, events: await records.follow(workspaceId, query, caller.follows.after, caller.auth) }
+        : { status: 200, body: await records.list(workspaceId, query, caller) },
     decisions: async ({ params: { workspaceId }, query }, caller) => ({
       status: 200,
       body: await decisions.list(workspaceId, query, caller),
     }),
-    listAll: async ({ query }, { follows, auth }) =>
-      follows
-        ? { status: 200, events: await records.follow(null, query, follows.after, auth) }
-        : { status: 200, body: await records.list(null, query, auth) },
+    listAll: async ({ query }, caller) =>
+      caller.follows
+        ? { status: 200, events: await records.follow(null, query, caller.follows.after, caller.auth) }
+        : { status: 200, body: await records.list(null, query, caller) },
   }
 }
 

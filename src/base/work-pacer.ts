@@ -21,7 +21,8 @@ function nextTurn(): Promise<void> {
  * take turns, so many of them at once delay other requests no longer than one.
  */
 export class WorkPacer {
-  #startedAt = performance.now()
+  /** Work waits for its turn before it is long, because many requests can start at once. */
+  #startedAt = Number.NEGATIVE_INFINITY
 
   /** @param signal  ends the work */
   constructor(private readonly signal?: AbortSignal) {}

@@ -98,7 +98,7 @@ describe('a comparison of policies', () => {
     let query = '?limit=200'
     for (let pages = 0; ; pages++) {
       const { items, nextCursor, chars } = await tool('diff', { ...comparison, documentsListed: 100 }, query)
-      expect(chars).toBeLessThan(5_000_000)
+      expect(chars).toBeLessThan(3_000_000)
       for (const item of items) expect(item).toMatchObject({ loses: { total: 30 }, gains: { total: 0 } })
       found.push(...items.map(item => item.principalId))
       if (nextCursor === null) {

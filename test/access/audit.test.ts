@@ -43,7 +43,8 @@ async function openTrail(before: (rows: RowStore) => RowStore = rows => rows) {
   const pager = new Pager(rows, new Cursors('a key'))
   const allRecords = new AuditRecords({ rows, pager, clock, trail })
   const records = {
-    list: (workspaceId: string | null, query: AuditQuery) => allRecords.list(workspaceId, query, nobody.auth),
+    list: (workspaceId: string | null, query: AuditQuery) =>
+      allRecords.list(workspaceId, query, { ...nobody, signal: new AbortController().signal }),
     follow: (workspaceId: string | null, query: Pick<AuditQuery, 'action'>, after: string | null) =>
       allRecords.follow(workspaceId, query, after, nobody.auth),
   }

@@ -65,14 +65,15 @@ test('pages are full, ordered, and contain every visible message once, wherever 
 
 test('long runs of hidden messages do not block the event loop', async () => {
   const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
-  const sequence = ['user', ...Array<string>(1_000).fill('result'), 'answer']
+  const sequence = ['user', ...Array<string>(5_000).fill('result'), 'answer']
   const written = sequence.map((kind, n) => messageRow(place, n, kinds[kind]))
   await rows.atomic(written.map(row => ({ op: 'insert', table: tables.messages, row }) as const))
   const conversations = { get: async () => place as unknown as ConversationRow }
   const messages = new Messages({ rows, pager: new Pager(rows, await openCursors(rows)), conversations })
   const listed = await turnsDuring(messages.list(place, { limit: 5 }, nobody))
   expect(listed.result.items).toHaveLength(2)
-  expect(listed.turns).toBeGreaterThan(10)
+  // Work takes turns of some milliseconds, so their number depends on the machine.
+  expect(listed.turns).toBeGreaterThan(2)
   const versions = new Versions({ rows, conversations })
   const question = { ...place, messageId: written[0]!.messageId }
   const { turns, result } = await turnsDuring(versions.list(question, nobody))

@@ -17,6 +17,7 @@ import type { Disk } from '../../src/storage/disk-space.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
 import { changeStoreFile } from '../harness/store-file.ts'
+import { waitForDisk } from '../harness/volatile-stores.ts'
 
 const isFull = {
   code: 'control_plane_unavailable',
@@ -169,6 +170,8 @@ describe.skipIf(disk === undefined)('a full disk', () => {
   })
 
   test('prevents a server from starting, and the error says that the disk is full', async () => {
+    // The copy of a migrated store, with which tests start, would fail with another error.
+    waitForDisk()
     const { wb } = await openOnFullDisk()
     await wb.close()
     fillDisk()

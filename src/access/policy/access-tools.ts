@@ -1,4 +1,5 @@
 import { compareCodePoints } from '../../base/compare-code-points.ts'
+import { sortInTurns } from '../../base/sort-in-turns.ts'
 import { WorkPacer } from '../../base/work-pacer.ts'
 import type {
   AccessExplanation,
@@ -60,7 +61,7 @@ interface AccessToolsDependencies {
  * first character.
  */
 const otherPrincipalId = '\u0001other'
-/** Maximum number of principals that the documents of a knowledge base can name in a comparison of policies. */
+/** Maximum number of principals that the examined documents can name. */
 const namedPrincipalsMax = 100_000
 /**
  * Maximum total length of the policies that a page of a comparison evaluates for a document. It limits the time and the
@@ -68,7 +69,7 @@ const namedPrincipalsMax = 100_000
  */
 const comparedPolicyChars = 200_000
 /** Maximum total length of the documents that a page of a comparison lists, as JSON. */
-const listedCharsMax = 4_000_000
+const listedCharsMax = 2_000_000
 /** Total length of the documents, in characters of JSON, after which a page of a list of documents ends early. */
 const searchedCharsMax = 16_000_000
 /** Number of documents after which a page of counts ends early, with a whole knowledge base. */
@@ -121,7 +122,8 @@ export class AccessTools {
         : { isVisible: true, conditions: [] }
     const pacer = new WorkPacer(signal)
     const list = ['viewers', workspaceId, base.knowledgeBaseId, document.documentId, state.at].join('/')
-    const candidates = await this.#candidates(workspaceId, state, namedBy(document))
+    const named = addNamed(new Set(), document)
+    const candidates = await this.#candidates(workspaceId, state, named, pacer)
     const items: Viewer[] = []
     let nextCursor: string | null = null
     for (const candidate of this.#after(candidates, list, query)) {
@@ -202,7 +204,8 @@ export class AccessTools {
     const before = policyOf(base)
     const after = policyDsl === null ? builtInPolicy : parseProposed(policyDsl)
     const list = ['diff', workspaceId, knowledgeBaseId].join('/')
-    const candidates = await this.#candidates(workspaceId, state, await this.#namedIn(base, pacer))
+    const named = await this.#namedIn(base, pacer)
+    const candidates = await this.#candidates(workspaceId, state, named, pacer)
     const remaining = this.#after(candidates, list, query)
     const comparisons: Comparison[] = []
     for (const candidate of remaining.slice(0, examinedMax(query, before, after))) {
@@ -293,14 +296,14 @@ export class AccessTools {
     workspaceId: string,
     state: AccessState,
     named: ReadonlySet<string>,
+    pacer: WorkPacer,
   ): Promise<Candidate[]> {
     const recorded = await state.principals()
     const ids = new Set([...named, ...(await this.#keyPrincipals(workspaceId))])
     for (const { principalId } of recorded) ids.delete(principalId)
     const others = [...ids].map((principalId): Candidate => ({ principalId, recorded: undefined }))
-    return [...recorded.map(row => ({ principalId: row.principalId, recorded: row })), ...others].sort(
-      (a, b) => compareCodePoints(a.principalId, b.principalId),
-    )
+    const all = [...recorded.map(row => ({ principalId: row.principalId, recorded: row })), ...others]
+    return sortInTurns(all, (a, b) => compareCodePoints(a.principalId, b.principalId), pacer)
   }
 
   async #keyPrincipals(workspaceId: string): Promise<string[]> {
@@ -314,14 +317,7 @@ export class AccessTools {
   /** @throws validation_error  the documents name too many principals */
   async #namedIn(base: KnowledgeBase, pacer: WorkPacer): Promise<Set<string>> {
     const named = new Set<string>()
-    for await (const document of this.#documentsOf(base, pacer)) {
-      for (const principalId of namedBy(document)) named.add(principalId)
-      if (named.size > namedPrincipalsMax)
-        throw new WbError(
-          'validation_error',
-          `the documents of the knowledge base name more than ${namedPrincipalsMax} principals`,
-        )
-    }
+    for await (const document of this.#documentsOf(base, pacer)) addNamed(named, document)
     return named
   }
 
@@ -404,9 +400,23 @@ function visibilityTest(source: PolicySource | null, acting: ActingPrincipal): V
   return createMatcher(source ? toFilter(compilePolicy(source.policy, acting)) : undefined)
 }
 
-function namedBy({ visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {
-  const names = [...(visibleTo ?? []), ...(ownerPrincipalId === null ? [] : [ownerPrincipalId])]
-  return new Set(names.filter(name => name !== '*' && name.length <= limits.subjectChars))
+/**
+ * Adds the principals that a document names to a set, and returns the set.
+ *
+ * @throws validation_error  the set gets too large
+ */
+function addNamed(named: Set<string>, { visibleTo, ownerPrincipalId }: PolicyDocument): Set<string> {
+  for (const names of [visibleTo, ownerPrincipalId === null ? null : [ownerPrincipalId]])
+    for (const name of names ?? []) {
+      if (name === '*' || name.length > limits.subjectChars) continue
+      named.add(name)
+      if (named.size > namedPrincipalsMax)
+        throw new WbError(
+          'validation_error',
+          `the documents name more than ${namedPrincipalsMax} principals, which are too many to examine`,
+        )
+    }
+  return named
 }
 
 function toNamed({ principalId, recorded }: Candidate) {
