@@ -169,6 +169,9 @@ test('a change copies only the facts that it changes, and of them only what poli
   expect((await size()) - start).toBeLessThan(1_000)
   await change(`PATCH ${document}`, { metadata: { kind: 'b' } })
   expect((await size()) - start).toBeLessThan(6_000)
+  await change(`PATCH ${document}`, { sourceFilename: long, ownerPrincipalId: long })
+  await change(`PATCH ${document}`, { status: 'failed' })
+  expect((await size()) - start).toBeLessThan(16_000)
   expect([await sees('ada', small), await sees('ada')]).toEqual([true, false])
 })
 

@@ -75,7 +75,11 @@ type DocumentVersionKind = (typeof documentVersionKinds)[number]
 const documentStates: {
   readonly [Kind in DocumentVersionKind]: (document: DocumentRow) => AccessVersionStates[Kind]
 } = {
-  document: ({ ownerPrincipalId, sourceFilename, status }) => ({ ownerPrincipalId, sourceFilename, status }),
+  document: ({ ownerPrincipalId, sourceFilename, status }) => ({
+    ownerPrincipalId: ownerPrincipalId && readableText(ownerPrincipalId),
+    sourceFilename: sourceFilename && readableText(sourceFilename),
+    status,
+  }),
   documentMetadata: ({ metadata }) => ({ metadata: readableMetadata(metadata) }),
   documentVisibility: ({ visibleTo }) => ({ visibleTo: visibleTo?.map(readableText) ?? null }),
 }
