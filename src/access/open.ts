@@ -20,7 +20,7 @@ import { type AccessOf, RowAccessRules } from './row-access.ts'
 import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
 import { AccessHistory } from './versions/access-history.ts'
-import { openVersionRetention } from './versions/version-retention.ts'
+import { VersionRetention } from './versions/version-retention.ts'
 
 export interface AccessDependencies {
   readonly rows: RowStore
@@ -42,7 +42,7 @@ export function openAccess(deps: AccessDependencies) {
   const retentions = [
     openAuditRetention({ ...deps, trail: audit, ...settings }),
     openDecisionRetention({ ...deps, recorder, ...settings }),
-    openVersionRetention({ ...deps, ...settings }),
+    new VersionRetention({ ...deps, ...settings }),
   ]
   const decisions = new DecisionRecords({ ...deps, recorder })
   const { auth } = deps.config

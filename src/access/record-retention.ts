@@ -1,10 +1,12 @@
 import type { Clock } from '../base/clock.ts'
-import { HourlyTask } from '../base/hourly-task.ts'
 import type { Log } from '../base/log.ts'
-import type { ListQuery, RowStore, RowTable, Write } from '../storage/rows.ts'
+import { hourMs, RepeatedTask } from '../base/repeated-task.ts'
+import type { ListQuery, RowStore, RowTable, Stored, Write } from '../storage/rows.ts'
 
 /** Maximum number of rows to delete per transaction, so that other writers wait only a few milliseconds. */
 const sliceSize = 200
+/** Maximum length of the rows to delete per transaction, as JSON, except the last. It limits the memory for large rows. */
+const sliceCharsMax = 1_000_000
 /**
  * Number of new records of this process that triggers an early check, so that a flood of records cannot fill the
  * disk.
@@ -26,8 +28,8 @@ export interface RetentionRules<Row extends object> {
   readonly limits: readonly { readonly list: Pick<ListQuery, 'index' | 'prefix'>; readonly max: number }[]
   /** Calls a listener when this process has stored records. Returns a function that removes the listener. */
   readonly onStored?: (listener: (records: number) => void) => () => void
-  /** Returns more writes for the transaction that deletes records up to the given one. */
-  readonly onDelete?: (last: Row) => Promise<readonly Write[]>
+  /** Returns more writes for the transaction that deletes the given records. */
+  readonly onDelete?: (deleted: readonly Row[]) => Promise<readonly Write[]>
   /** Message of the log line if records could not be deleted. */
   readonly failureWarning: string
 }
@@ -39,7 +41,7 @@ export interface RetentionRules<Row extends object> {
 export class RecordRetention<Row extends object> {
   readonly #deps: RetentionDependencies
   readonly #rules: RetentionRules<Row>
-  readonly #hourly: HourlyTask
+  readonly #hourly: RepeatedTask
   #newRecords = 0
   #removeListener: (() => void) | undefined
 
@@ -47,7 +49,7 @@ export class RecordRetention<Row extends object> {
     this.#deps = deps
     this.#rules = rules
     const logFailure = (error: unknown) => deps.log.warn({ error }, rules.failureWarning)
-    this.#hourly = new HourlyTask(deps.clock, () => this.#prune().catch(logFailure))
+    this.#hourly = new RepeatedTask(deps.clock, hourMs, () => this.#prune().catch(logFailure))
   }
 
   /** Deletes old records now, every hour, and after many new records. */
@@ -87,28 +89,39 @@ export class RecordRetention<Row extends object> {
  * Deletes the first rows of a list, in small transactions.
  *
  * @throws Error   a write of `onDelete` failed
- * @param options  `count` is the number of rows to delete, by default all. Stops early when `isStopped` returns true.
- *   `onDelete` returns more writes for the transaction that deletes rows up to the given one
+ * @param options  `count` is the number of rows to delete, by default all. `bytes` is the size of the rows to delete in addition
+ *   to `count`, if those are smaller. Stops early when `isStopped` returns true. `onDelete` returns more writes for the
+ *   transaction that deletes the given rows
  */
 export async function deleteFirst<Row extends object>(
   rows: RowStore,
   table: RowTable<Row>,
-  list: Pick<ListQuery, 'index' | 'prefix' | 'through'>,
+  list: Pick<ListQuery, 'index' | 'prefix' | 'after' | 'through'>,
   options: {
     readonly count?: number
+    readonly bytes?: number
     readonly isStopped?: () => boolean
     readonly onDelete?: RetentionRules<Row>['onDelete']
   } = {},
 ): Promise<void> {
-  const { count = Number.POSITIVE_INFINITY, isStopped = () => false, onDelete } = options
-  for (let remaining = count; remaining > 0 && !isStopped(); remaining -= sliceSize) {
-    const slice = await rows.list(table, { ...list, limit: Math.min(sliceSize, remaining) })
-    const last = slice.at(-1)
-    if (!last) return
-    const deletions = slice.map(
+  const { count = Number.POSITIVE_INFINITY, bytes = 0, isStopped = () => false, onDelete } = options
+  let rowsLeft = count
+  let bytesLeft = bytes
+  while ((rowsLeft > 0 || bytesLeft > 0) && !isStopped()) {
+    const slice = await rows.list(table, { ...list, limit: sliceSize, charsMax: sliceCharsMax })
+    if (slice.length === 0) return
+    const first: Stored<Row>[] = []
+    for (const stored of slice) {
+      if (rowsLeft <= 0 && bytesLeft <= 0) break
+      first.push(stored)
+      rowsLeft--
+      bytesLeft -= Buffer.byteLength(stored.text)
+    }
+    const deletions = first.map(
       ({ ordinal }): Write => ({ op: 'deleteAll', table, index: 'byOrdinal', prefix: [ordinal] }),
     )
-    const outcome = await rows.atomic([...deletions, ...((await onDelete?.(last.row)) ?? [])])
+    const more = (await onDelete?.(first.map(({ row }) => row))) ?? []
+    const outcome = await rows.atomic([...deletions, ...more])
     if (!outcome.ok) throw new Error('another process changed the records at the same time')
   }
 }

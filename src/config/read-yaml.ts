@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { WbError } from '../contract/errors.ts'
 
@@ -69,23 +69,36 @@ export function readTextUpTo(path: string, sizeBytesMax: number): string {
   }
 }
 
-/** Reads at most one byte more than the maximum. Does not use the file size, which is not known for a pipe. */
+/**
+ * Reads at most one byte more than the maximum. Reads regular files only: opening or reading a FIFO or a device could block the
+ * process forever.
+ */
 function readBytesUpTo(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0
   try {
-    const file = openSync(path, 'r')
+    const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
     try {
+      requireRegularFile(path, file)
       for (let read = 1; read > 0 && length < buffer.length; length += read)
         read = readSync(file, buffer, length, buffer.length - length, null)
     } finally {
       closeSync(file)
     }
   } catch (cause) {
+    if (cause instanceof WbError) throw cause
     const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
     throw new WbError('validation_error', `${path}: cannot be read${code}`, {
       hint: 'Specify a file that you are allowed to read.',
     })
   }
   return buffer.subarray(0, length)
+}
+
+/** @throws validation_error */
+function requireRegularFile(path: string, file: number): void {
+  if (fstatSync(file).isFile()) return
+  throw new WbError('validation_error', `${path}: cannot be read: not a regular file`, {
+    hint: 'Specify a file, not a folder, a pipe or a device.',
+  })
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { needs, operator } from './access.ts'
 import { AuditRecord, auditActions } from './audit-record.ts'
-import { timestampInput } from './fields.ts'
+import { principalIdFilter, timestampInput } from './fields.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { PolicyDecision, policyDecisions } from './policy.ts'
 import { route } from './route.ts'
@@ -13,7 +13,7 @@ const auditQuery = pageQuery.extend({
 export type AuditQuery = z.output<typeof auditQuery>
 
 const decisionPageQuery = pageQuery.extend({
-  principalId: z.string().optional(),
+  principalId: principalIdFilter.optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional().meta({ description: 'only decisions of this day (UTC)' }),
   decision: z.enum(policyDecisions).optional().meta({ description: 'only decisions with this result' }),

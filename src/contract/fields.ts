@@ -142,6 +142,9 @@ export const principalId = z
   .string()
   .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
 
+/** ID of a principal in a query. A user that the workspace has not recorded can have a longer ID than a recorded principal. */
+export const principalIdFilter = boundedText(limits.subjectChars)
+
 /** IDs of the principals that can see a document. `*` means everyone. */
 export const visibleTo = z
   .custom<string[]>(

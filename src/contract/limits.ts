@@ -45,6 +45,8 @@ export const limits = {
   keyGraceSeconds: 2_592_000,
   keyGraceSecondsDefault: 86_400,
   principalIdChars: 128,
+  /** Maximum length of the subject of a user, as in OpenID Connect Core 1.0 section 2. */
+  subjectChars: 255,
   principalLabelChars: 200,
   principalAttributes: 64,
   principalAttributeChars: 1_024,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
 import { recordedCaller } from './audit-record.ts'
-import { boundedText, filter, isoTimestamp } from './fields.ts'
+import { boundedText, filter, isoTimestamp, principalIdFilter } from './fields.ts'
 import { limits } from './limits.ts'
 import { limitParameter } from './page.ts'
 import { route } from './route.ts'
@@ -70,7 +70,7 @@ const PreviewRequest = z.strictObject({
 export type PreviewRequest = z.output<typeof PreviewRequest>
 
 const DecisionQuery = z.object({
-  principalId: z.string().optional(),
+  principalId: principalIdFilter.optional(),
   knowledgeBaseId: z.uuid().optional(),
   auditDay: z.iso.date().optional(),
   limit: limitParameter(limits.policyAuditMax, limits.policyAuditDefault),

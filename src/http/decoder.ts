@@ -17,6 +17,6 @@ export function createDecoder({ schema }: Pick<Body, 'schema'>): (bytes: Buffer)
   const findIgnored = createIgnoredFieldFinder(schema)
   return bytes => {
     const parsed = parseRequestJson(bytes)
-    return { value: validate(schema, parsed), ignored: findIgnored(parsed) }
+    return { value: validate(schema, parsed, 'body'), ignored: findIgnored(parsed) }
   }
 }

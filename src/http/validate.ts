@@ -6,11 +6,12 @@ import { isErrorCode, WbError } from '../contract/errors.ts'
  *
  * @throws validation_error  with the first issue as `<path>: <reason>`. If the issue contains a registered error
  *   code, the error has that code.
+ * @param name  name of the value, for the message if it is not an object
  */
-export function validate<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+export function validate<S extends z.ZodType>(schema: S, value: unknown, name = 'input'): z.output<S> {
   const result = schema.safeParse(value, { error: missingFieldMessage })
   if (result.success) return result.data
-  throw invalidInput(result.error.issues[0]!)
+  throw invalidInput(result.error.issues[0]!, name)
 }
 
 /** Returns `is required` for a missing field. For other issues, zod uses its default message. */
@@ -20,8 +21,10 @@ function missingFieldMessage(issue: z.core.$ZodRawIssue): string | undefined {
 
 type ZodIssue = z.core.$ZodIssue
 
-function invalidInput(issue: ZodIssue): WbError {
+function invalidInput(issue: ZodIssue, name: string): WbError {
   const path = issue.path.map(String).join('.')
+  if (path === '' && issue.code === 'invalid_type' && issue.expected === 'object')
+    return new WbError('validation_error', `${name}: must be an object`)
   return new WbError(issueErrorCode(issue), path === '' ? issue.message : `${path}: ${issue.message}`)
 }
 

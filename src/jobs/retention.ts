@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
-import { HourlyTask } from '../base/hourly-task.ts'
 import type { Log } from '../base/log.ts'
+import { hourMs, RepeatedTask } from '../base/repeated-task.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
@@ -18,12 +18,12 @@ export interface JobRetentionDependencies {
 /** Deletes jobs that ended more than `retentionDays` ago. At most one process per store may run this task. */
 export class JobRetention {
   readonly #deps: JobRetentionDependencies
-  readonly #hourly: HourlyTask
+  readonly #hourly: RepeatedTask
 
   constructor(deps: JobRetentionDependencies) {
     this.#deps = deps
     const logFailure = (error: unknown) => deps.log.warn({ error }, 'old jobs could not be deleted')
-    this.#hourly = new HourlyTask(deps.clock, () => this.#prune().catch(logFailure))
+    this.#hourly = new RepeatedTask(deps.clock, hourMs, () => this.#prune().catch(logFailure))
   }
 
   /** Deletes old jobs now and every hour. */

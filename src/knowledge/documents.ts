@@ -1,7 +1,8 @@
 import type { Caller } from '../access/caller.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
 import type { AccessTarget, RowAccess } from '../access/row-access.ts'
-import { documentVersion } from '../access/versions/version-write.ts'
+import { deleteDocumentVersions } from '../access/versions/version-removal.ts'
+import { documentVersions } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -208,9 +209,9 @@ export class Documents {
     if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
     // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
     const authorize = () => this.requireChangeable(before.row, 'update', caller)
-    const version = documentVersion(before.row, after, after.updatedAt)
+    const versions = documentVersions(before.row, after, after.updatedAt)
     const write = () =>
-      this.parts.rewriter.replaceDocument({ before, after, authorize, version }, caller.signal)
+      this.parts.rewriter.replaceDocument({ before, after, authorize, versions }, caller.signal)
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
     const isLearnable = documentMatcher(await this.parts.learnableRows(context.key))
     const hidesLearned = isLearnable(before.row) && !isLearnable(after)
@@ -239,9 +240,20 @@ export class Documents {
         [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
         [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) }],
       )
-      if (outcome.ok) return this.parts.onRecordsChanged(context)
+      if (outcome.ok) {
+        await this.deleteVersions(documentKey)
+        return this.parts.onRecordsChanged(context)
+      }
     }
     throw new WbError('conflict', 'the document keeps changing; it was not deleted')
+  }
+
+  /** The document has been deleted, so a failure is only logged. The versions that remain expire later. */
+  private async deleteVersions(documentKey: DocumentKey): Promise<void> {
+    const { rows, log } = this.parts
+    await deleteDocumentVersions(rows, documentKey).catch(error =>
+      log.warn({ ...documentKey, error }, 'the access versions of a deleted document were not deleted'),
+    )
   }
 
   /** Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures. */

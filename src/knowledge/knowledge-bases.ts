@@ -2,8 +2,10 @@ import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
+import { deleteKnowledgeBaseVersions } from '../access/versions/version-removal.ts'
 import { knowledgeBaseVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
@@ -59,6 +61,7 @@ export interface KnowledgeBasesParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
+  readonly log: Log
   readonly stores: ContentStores
   readonly chunking: Services<ChunkingService>
   readonly embedding: Services<EmbeddingService>
@@ -386,6 +389,13 @@ export class KnowledgeBases {
       : { op: 'deleteDocuments', ...key, knowledgeBaseId }
     const outcome = await store.write([change], baseRemovalWrites(base))
     if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
+    // The knowledge base has been deleted, so a failure is only logged. The versions that remain expire later.
+    await deleteKnowledgeBaseVersions(this.parts.rows, base).catch(error =>
+      this.parts.log.warn(
+        { workspaceId, knowledgeBaseId, error },
+        'the access versions of a deleted knowledge base were not deleted',
+      ),
+    )
     return base
   }
 

@@ -24,8 +24,8 @@ interface DocumentChange {
   readonly after: DocumentRow
   /** Called before the change is written. Throws an error if the caller may no longer make it. */
   readonly authorize?: () => Promise<unknown>
-  /** Writes that record the access version from before the change. */
-  readonly version?: readonly Write[]
+  /** Writes that record what decided about access before the change. */
+  readonly versions?: readonly Write[]
 }
 
 /**
@@ -42,7 +42,7 @@ export class RecordRewriter {
    * @returns false without changing anything, if the document, its chunks or the vector space changed in the meantime
    */
   async replaceDocument(
-    { before, after, authorize, version = [] }: DocumentChange,
+    { before, after, authorize, versions = [] }: DocumentChange,
     signal: AbortSignal,
   ): Promise<boolean> {
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
@@ -52,7 +52,7 @@ export class RecordRewriter {
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
     const replacement = { op: 'replace' as const, table: tables.documents, row: after, ...revisionOf(before) }
-    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...version])
+    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...versions])
     return outcome.ok
   }
 

@@ -118,14 +118,13 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     ),
     accessVersion(
       'document',
-      Document.pick({
-        metadata: true,
-        visibleTo: true,
-        ownerPrincipalId: true,
-        sourceFilename: true,
-        status: true,
+      Document.pick({ ownerPrincipalId: true, sourceFilename: true, status: true }).extend({
+        metadata: Document.shape.metadata.optional(),
+        visibleTo: Document.shape.visibleTo.optional(),
       }),
     ),
+    accessVersion('documentMetadata', Document.pick({ metadata: true })),
+    accessVersion('documentVisibility', Document.pick({ visibleTo: true })),
   ]),
   secretReleases: SecretRelease,
   knowledgeFilters: KnowledgeFilter,

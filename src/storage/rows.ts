@@ -164,11 +164,19 @@ export interface RowFeed {
   read<Row extends object>(table: RowTable<Row>, query: FeedQuery): Promise<FeedSlice<Row>>
 }
 
+/** Number of rows, and their total length as JSON in bytes of UTF-8. */
+export interface RowsSize {
+  readonly rows: number
+  readonly bytes: number
+}
+
 /** Reads and writes control rows. Every method can throw `control_plane_unavailable`. */
 export interface RowStore {
   get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Promise<Stored<Row> | undefined>
   list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]>
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<number>
+  /** Returns the number and the size of rows. Reads each row, but not its text, so it takes longer than `count`. */
+  measure(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<RowsSize>
   /** Applies writes in one transaction. They are durable when the promise resolves. */
   atomic(writes: readonly Write[]): Promise<WriteOutcome>
   readonly feed: RowFeed

@@ -209,15 +209,24 @@ export interface AuditRow extends AuditRecord {
   refusal?: 1
 }
 
-/** The data that access decisions depend on, by kind: the fields that a policy or a decision can read. */
+/**
+ * The facts that decide about access, by kind: the fields that a policy or a decision can depend on. The fields of a document that
+ * can be large have separate kinds, so that a change of a small field does not copy them.
+ */
 export interface AccessVersionStates {
   workspace: Pick<Workspace, 'rlacEnabled' | 'createdAt'>
   knowledgeBase: Pick<KnowledgeBase, 'policyDsl' | 'policyEnabled' | 'createdAt'>
   principal: Pick<Principal, 'label' | 'role' | 'attributes' | 'createdAt'>
-  document: Pick<Document, 'metadata' | 'visibleTo' | 'ownerPrincipalId' | 'sourceFilename' | 'status'>
+  /** A version that an earlier build has stored also contains the fields of the following kinds. */
+  document: Pick<Document, 'ownerPrincipalId' | 'sourceFilename' | 'status'> &
+    Partial<Pick<Document, 'metadata' | 'visibleTo'>>
+  documentMetadata: Pick<Document, 'metadata'>
+  documentVisibility: Pick<Document, 'visibleTo'>
 }
 
-/** The data that access decisions depended on until a change. */
+export const documentVersionKinds = ['document', 'documentMetadata', 'documentVisibility'] as const
+
+/** The facts that decided about access until a change. */
 export interface AccessVersionRow<Kind extends keyof AccessVersionStates = keyof AccessVersionStates> {
   workspaceId: string
   versionId: string

@@ -1,4 +1,5 @@
 import { requireWritableAudit } from '../access/audit-trail.ts'
+import { versionsStartRemoval } from '../access/versions/version-removal.ts'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Workspace } from '../contract/workspaces.ts'
@@ -47,7 +48,11 @@ export async function removeWorkspace(
   try {
     for (let attempt = 0; attempt < purgeAttemptsMax; attempt++) {
       for (const step of purge) await step(workspace)
-      const last = await rows.atomic([...lastTransactionWrites(workspaceId), ...(record ? [record] : [])])
+      const last = await rows.atomic([
+        ...lastTransactionWrites(workspaceId),
+        ...(await versionsStartRemoval(rows, workspaceId)),
+        ...(record ? [record] : []),
+      ])
       const isAlreadyDeleted = !last.ok && last.reason === 'absent'
       if (last.ok || isAlreadyDeleted) return
     }

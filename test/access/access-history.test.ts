@@ -1,5 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openVersionRetention } from '../../src/access/versions/version-retention.ts'
+import { versionsStartSetting } from '../../src/access/versions/access-history.ts'
+import {
+  VersionRetention,
+  type VersionRetentionDependencies,
+} from '../../src/access/versions/version-retention.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock, waitUntil } from '../harness/runtime.ts'
@@ -98,29 +102,116 @@ test('rejects a time in the future, and a time before the knowledge base was cre
   expect((await at(-1)).body.error).toMatchObject({ code: 'knowledge_base_not_found' })
 })
 
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** Starts the retention of the versions of a store, with a limit of one day. */
+function startRetention(deps: Partial<VersionRetentionDependencies> & { rows: RowStore; clock: TestClock }) {
+  const retention = new VersionRetention({ log: silentLog, retentionDays: 1, ...deps })
+  onTestFinished(() => retention.close())
+  retention.start()
+  return retention
+}
+
+function countVersions(rows: RowStore): Promise<number> {
+  return rows.count(tables.accessVersions, 'byTime', [])
+}
+
 test('old versions and versions above the maximum are deleted, and times before them are rejected', async () => {
   const { change, rows, clock, workspace, ask, key } = await openHistory()
-  const teams = ['a', 'b', 'c', 'd', 'e']
   const times: string[] = []
-  for (const team of teams)
+  for (const team of ['a', 'b', 'c', 'd', 'e'])
     times.push(await change(`PATCH ${workspace}/principals/ada`, { attributes: { team } }))
-  const count = () => rows.count(tables.accessVersions, 'byTime', [])
-  const prune = async (versionsMax: number, left: number) => {
-    const log = { debug() {}, info() {}, warn() {}, error() {} }
-    const retention = openVersionRetention({ rows, clock, log, retentionDays: 1, versionsMax })
-    onTestFinished(() => retention.close())
-    retention.start()
-    await waitUntil(async () => (await count()) === left)
+  const limits = { rows: 3, bytes: 1_000_000 }
+  const prune = async (left: number) => {
+    const retention = startRetention({ rows, clock, limits })
+    await waitUntil(async () => (await countVersions(rows)) === left)
     await retention.close()
   }
   const status = async (at: string) => (await ask('viewers', { ...key, at })).status
-  await prune(3, 3)
+  await prune(3)
   expect(await Promise.all(times.map(status))).toEqual([400, 400, 200, 200, 200])
   clock.advance(dayMs - hourMs / 2)
-  await prune(3, 1)
+  await prune(1)
   expect(await Promise.all(times.map(status))).toEqual([400, 400, 400, 400, 200])
   const { error } = (await ask('viewers', { ...key, at: times[0] })).body as { error: { message: string } }
   expect(error.message).toBe('at: the earliest recorded time is 2026-01-01T04:00:00.000Z')
+})
+
+test.each([
+  ['many', { rows: 4, bytes: 1_000_000 }, 'x'],
+  ['large', { rows: 100, bytes: 10_000 }, 'x'.repeat(3_000)],
+])('%s new versions of a workspace displace only its own, within seconds', async (_, limits, team) => {
+  const { change, rows, clock, operator, document, ask, key } = await openHistory()
+  const { workspaceId } = (await operator('POST /api/v1/workspaces', { name: 'other', kind: 'mock' })).body
+  const other = `/api/v1/workspaces/${workspaceId}`
+  await operator(`POST ${other}/principals`, { principalId: 'eve', attributes: {} })
+  const quiet = await change(`PATCH ${other}/principals/eve`, { attributes: { team: 'red' } })
+  const first = await change(`PATCH ${document}`, { metadata: { team: `${team}0` } })
+  startRetention({ rows, clock, limits })
+  for (let n = 1; n <= 8; n++) await operator(`PATCH ${document}`, { metadata: { team: `${team}${n}` } })
+  const before = await countVersions(rows)
+  clock.advance(10_000)
+  await waitUntil(async () => (await countVersions(rows)) < before)
+  expect((await ask('viewers', { ...key, at: first })).status).toBe(400)
+  const { status } = await operator(`POST ${other}/policy/counts`, { principalId: 'eve', at: quiet })
+  expect(status).toBe(200)
+})
+
+test('a change copies only the facts that it changes, and of them only what policies can read', async () => {
+  const { change, sees, rows, base, document } = await openHistory()
+  const size = async () => (await rows.measure(tables.accessVersions, 'byTime', [])).bytes
+  const long = 'x'.repeat(50_000)
+  await change(`PATCH ${base}`, { policyDsl: "team >= 'xx' AND kind = 'a'", policyEnabled: true })
+  await change(`PATCH ${document}`, { metadata: { team: long, kind: 'a', 'not a column': long } })
+  const start = await size()
+  const small = await change(`PATCH ${document}`, { sourceFilename: 'a.txt' })
+  await change(`PATCH ${document}`, { visibleTo: ['bob'] })
+  expect((await size()) - start).toBeLessThan(1_000)
+  await change(`PATCH ${document}`, { metadata: { kind: 'b' } })
+  expect((await size()) - start).toBeLessThan(6_000)
+  await change(`PATCH ${document}`, { sourceFilename: long, ownerPrincipalId: long })
+  await change(`PATCH ${document}`, { status: 'failed' })
+  expect((await size()) - start).toBeLessThan(16_000)
+  expect([await sees('ada', small), await sees('ada')]).toEqual([true, false])
+})
+
+test('a version that an earlier build has stored with all fields of a document applies before newer ones', async () => {
+  const { change, sees, rows, clock, workspace, document, key } = await openHistory()
+  const then = new Date(clock.now()).toISOString()
+  clock.advance(hourMs)
+  const row = {
+    ...{ workspaceId: workspace.split('/').at(-1), versionId: key.documentId, kind: 'document' },
+    ...{ targetId: `${key.knowledgeBaseId}/${key.documentId}`, until: new Date(clock.now()).toISOString() },
+    state: {
+      metadata: {},
+      visibleTo: ['bob'],
+      ownerPrincipalId: null,
+      sourceFilename: null,
+      status: 'ready',
+    },
+  }
+  await rows.atomic([{ op: 'insert', table: tables.accessVersions, row }])
+  const later = await change(`PATCH ${document}`, { visibleTo: ['eve'] })
+  expect([await sees('bob', then), await sees('ada', then), await sees('ada', later)]).toEqual([
+    true,
+    false,
+    true,
+  ])
+})
+
+test('a deleted document or knowledge base leaves no versions', async () => {
+  const { change, rows, base, document, key, operator, sees } = await openHistory()
+  await change(`PATCH ${document}`, { visibleTo: ['bob'], metadata: {}, sourceFilename: 'a.txt' })
+  expect(await countVersions(rows)).toBe(3)
+  const before = await change(`DELETE ${document}`)
+  expect(await countVersions(rows)).toBe(0)
+
+  await operator(`POST ${base}/documents`, { documentId: key.documentId, visibleTo: ['ada'] })
+  expect(await sees('ada', before)).toBe(true)
+  await change(`PATCH ${document}`, { visibleTo: ['bob'] })
+  await change(`PATCH ${base}`, { policyDsl: "team = 'x'" })
+  await change(`DELETE ${base}`)
+  expect(await countVersions(rows)).toBe(0)
 })
 
 test('a deletion that the store refuses is logged, and not repeated at once', async () => {
@@ -128,23 +219,21 @@ test('a deletion that the store refuses is logged, and not repeated at once', as
   await change(`PATCH ${workspace}/principals/ada`, { attributes: {} })
   const refusing = { ...rows, atomic: async () => ({ ok: false, at: 0, reason: 'exists' }) as const }
   const warnings: string[] = []
-  const log = {
-    debug() {},
-    info() {},
-    error() {},
-    warn: (_: object, message: string) => warnings.push(message),
-  }
-  const retention = openVersionRetention({ rows: refusing, clock, log, retentionDays: 1, versionsMax: 0 })
-  retention.start()
+  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  const retention = startRetention({ rows: refusing, clock, log, limits: { rows: 0, bytes: 0 } })
   await waitUntil(() => warnings.length > 0)
   await retention.close()
   expect(warnings).toEqual(['old access versions could not be deleted'])
 })
 
-test('deleting a workspace deletes its versions', async () => {
-  const { change, rows, operator, workspace } = await openHistory()
-  await change(`PATCH ${workspace}/principals/ada`, { attributes: {} })
-  expect(await rows.count(tables.accessVersions, 'byTime', [])).toBe(1)
+test('deleting a workspace deletes its versions, and the time since which they are complete', async () => {
+  const { change, rows, clock, operator, workspace } = await openHistory()
+  for (const team of ['a', 'b']) await change(`PATCH ${workspace}/principals/ada`, { attributes: { team } })
+  const setting = () => rows.get(tables.settings, [versionsStartSetting(workspace.split('/').at(-1))])
+  const retention = startRetention({ rows, clock, limits: { rows: 1, bytes: 1_000_000 } })
+  await waitUntil(async () => (await countVersions(rows)) === 1)
+  await retention.close()
+  expect(await setting()).toBeDefined()
   await operator(`DELETE ${workspace}`)
-  expect(await rows.count(tables.accessVersions, 'byTime', [])).toBe(0)
+  expect([await countVersions(rows), await setting()]).toEqual([0, undefined])
 })

@@ -19,6 +19,7 @@ function withChars(store: RowStore): RowStore {
   return {
     get: (...args) => store.get(...args),
     count: (...args) => store.count(...args),
+    measure: (...args) => store.measure(...args),
     atomic: writes => store.atomic(writes),
     feed: store.feed,
     async list(table, query) {

@@ -262,6 +262,8 @@ describe('the list of decisions', () => {
     expect(first.body.nextCursor).toBeNull()
     const denials = await reader(`GET ${workspace}/audit/decisions?decision=allow&principalId=bob`)
     expect(denials.body).toEqual({ items: [], nextCursor: null })
+    const long = await reader(`GET ${workspace}/audit/decisions?principalId=${'x'.repeat(256)}`)
+    expect(long.body.error).toMatchObject({ message: 'principalId: must be 1 to 255 characters long' })
   })
 
   test('is the same whether a job or a document of another principal exists or not', async () => {

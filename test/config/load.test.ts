@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders are what is tested
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -219,6 +220,14 @@ describe('a malicious file', () => {
     expect(() => loadConfig({ path: folder }, createEnvironment({}))).toThrow(/cannot be read/)
     expect(() => loadConfig({ path: join(folder, 'none.yaml') }, createEnvironment({}))).toThrow(
       /cannot be read \(ENOENT\)/,
+    )
+  })
+
+  test.each(['a pipe', 'a device'])('does not wait for %s', kind => {
+    const special = kind === 'a device' ? '/dev/zero' : join(folder, 'pipe')
+    if (kind === 'a pipe') execFileSync('mkfifo', [special])
+    expect(() => loadConfig({ path: special }, createEnvironment({}))).toThrow(
+      `${special}: cannot be read: not a regular file`,
     )
   })
 })

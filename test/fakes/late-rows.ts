@@ -81,6 +81,10 @@ export class LateRows implements RowStore {
     return this.#rows.count(table, index, prefix)
   }
 
+  measure(...query: Parameters<RowStore['measure']>): ReturnType<RowStore['measure']> {
+    return this.#rows.measure(...query)
+  }
+
   readonly feed: RowFeed = {
     start: () => '0:0',
     end: async () => this.#safeEnd(),

@@ -13,6 +13,7 @@ function storeOf(read: () => string): RowStore {
     get: async () => stored(),
     list: async () => [stored()],
     count: async () => 1,
+    measure: async () => ({ rows: 1, bytes: 1 }),
     atomic: async () => ({ ok: true }),
     feed: {
       start: () => '0',

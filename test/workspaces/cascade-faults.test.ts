@@ -124,6 +124,7 @@ describe('a failed write of a deletion', () => {
       get: (table, key) => store.get(table, key),
       list: (table, query) => store.list(table, query),
       count: (table, index, prefix) => store.count(table, index, prefix),
+      measure: (table, index, prefix) => store.measure(table, index, prefix),
       atomic: writes => store.atomic(writes),
       feed: store.feed,
     }

@@ -63,8 +63,6 @@ interface AccessToolsDependencies {
 const otherPrincipalId = '\u0001other'
 /** Maximum number of principals that the examined documents can name. */
 const namedPrincipalsMax = 100_000
-/** Maximum length of a named ID that can be a principal: that of a subject in OpenID Connect Core 1.0 section 2. */
-const namedPrincipalChars = 255
 /**
  * Maximum total length of the policies that a page of a comparison evaluates for a document. It limits the time and the
  * memory of a page whose policies are long.
@@ -413,7 +411,7 @@ function addNamedPrincipals(
 ): Set<string> {
   for (const names of [visibleTo, ownerPrincipalId === null ? null : [ownerPrincipalId]])
     for (const name of names ?? []) {
-      if (name === '*' || name.length > namedPrincipalChars) continue
+      if (name === '*' || name.length > limits.subjectChars) continue
       named.add(name)
       if (named.size > namedPrincipalsMax)
         throw new WbError(

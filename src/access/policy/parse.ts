@@ -61,6 +61,11 @@ const lexemes: readonly [kind: TokenKind, pattern: RegExp][] = [
   ['symbol', /(<>|!=|<=|>=|@>|[=<>()[\],])/y],
 ]
 const blank = /\s*/y
+/** Returns true if a policy can name a metadata key as a column. */
+export function isColumnName(key: string): boolean {
+  return key.length <= limits.policyChars && /^[A-Za-z_][A-Za-z0-9_]*$/.test(key)
+}
+
 const keywords: ReadonlySet<string> = new Set(['AND', 'OR', 'NOT', 'IN', 'ANY', 'ARRAY', 'TRUE', 'FALSE'])
 const principalFunction = 'CURRENT_PRINCIPAL_ID'
 const comparisons: ReadonlyMap<string, Comparison> = new Map([

@@ -33,8 +33,13 @@ export interface AccessState {
   document(document: DocumentRow): Promise<DocumentRow>
 }
 
-/** Setting with the time from which access versions are complete. Absent in a store that has always recorded them. */
-export const versionsStartSetting = 'access-versions-start'
+/**
+ * Returns the name of the setting with the time since which access versions are complete: those of all workspaces, or those
+ * of one workspace. Without a setting, all have been recorded. The later one of both times applies.
+ */
+export function versionsStartSetting(workspaceId?: string): string {
+  return workspaceId === undefined ? 'access-versions-start' : `access-versions-start/${workspaceId}`
+}
 
 const sliceSize = 500
 
@@ -56,7 +61,7 @@ export class AccessHistory {
   async stateAt(workspaceId: string, at: string | undefined): Promise<AccessState> {
     const workspace = await requireWorkspace(this.deps.rows, workspaceId)
     if (at === undefined) return this.#current(workspace)
-    await this.#requireRecorded(at)
+    await this.#requireRecorded(workspaceId, at)
     const { rlacEnabled } = (await this.#version('workspace', workspaceId, workspaceId, at)) ?? workspace
     return {
       at,
@@ -75,7 +80,14 @@ export class AccessHistory {
       principals: () => this.#principalsAt(workspaceId, at),
       document: async document => {
         const target = documentTarget(document.knowledgeBaseId, document.documentId)
-        return { ...document, ...(await this.#version('document', workspaceId, target, at)) }
+        // Older versions belong to a deleted document with the same ID.
+        const since = document.createdAt !== undefined && document.createdAt > at ? document.createdAt : at
+        const [metadata, visibility, fields] = await Promise.all([
+          this.#version('documentMetadata', workspaceId, target, since),
+          this.#version('documentVisibility', workspaceId, target, since),
+          this.#version('document', workspaceId, target, since),
+        ])
+        return { ...document, ...metadata, ...visibility, ...fields }
       },
     }
   }
@@ -92,10 +104,15 @@ export class AccessHistory {
     }
   }
 
-  async #requireRecorded(at: string): Promise<void> {
+  async #requireRecorded(workspaceId: string, at: string): Promise<void> {
     if (at > timestamp(this.deps.clock))
       throw new WbError('validation_error', 'at: must not be in the future')
-    const start = (await this.deps.rows.get(tables.settings, [versionsStartSetting]))?.row.value
+    const names = [versionsStartSetting(), versionsStartSetting(workspaceId)]
+    const settings = await Promise.all(names.map(name => this.deps.rows.get(tables.settings, [name])))
+    const start = settings
+      .flatMap(stored => stored?.row.value ?? [])
+      .sort()
+      .at(-1)
     if (start === undefined || at >= start) return
     throw new WbError('validation_error', `at: the earliest recorded time is ${start}`, {
       hint: 'Use a later time. Old versions are deleted with old audit records.',

@@ -1,5 +1,6 @@
 import { newId } from '../../base/id.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
 import type { Principal } from '../../contract/principals.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { Write } from '../../storage/rows.ts'
@@ -7,9 +8,10 @@ import {
   type AccessVersionRow,
   type AccessVersionStates,
   type DocumentRow,
+  documentVersionKinds,
   tables,
 } from '../../storage/tables.ts'
-import { policyPayload } from '../policy/document-fields.ts'
+import { isColumnName } from '../policy/parse.ts'
 
 /*
  * Writes that record what access was before a change. They are part of the transaction of the change. Each returns an
@@ -58,16 +60,45 @@ export function principalVersion(before: Principal, after: Principal | null, now
 }
 
 /** @param now  timestamp of the change */
-export function documentVersion(before: DocumentRow, after: DocumentRow, now: string): Write[] {
-  if (JSON.stringify(policyPayload(before)) === JSON.stringify(policyPayload(after))) return []
+export function documentVersions(before: DocumentRow, after: DocumentRow, now: string): Write[] {
   const { workspaceId, knowledgeBaseId, documentId } = before
-  const { metadata, visibleTo, ownerPrincipalId, sourceFilename, status } = before
-  return [
-    versionWrite(
-      { workspaceId, until: now, kind: 'document', targetId: documentTarget(knowledgeBaseId, documentId) },
-      { metadata, visibleTo, ownerPrincipalId, sourceFilename, status },
-    ),
-  ]
+  const version = { workspaceId, until: now, targetId: documentTarget(knowledgeBaseId, documentId) }
+  return documentVersionKinds.flatMap(kind => {
+    const state = documentStates[kind](before)
+    const isSame = JSON.stringify(state) === JSON.stringify(documentStates[kind](after))
+    return isSame ? [] : [versionWrite({ ...version, kind }, state)]
+  })
+}
+
+type DocumentVersionKind = (typeof documentVersionKinds)[number]
+
+const documentStates: {
+  readonly [Kind in DocumentVersionKind]: (document: DocumentRow) => AccessVersionStates[Kind]
+} = {
+  document: ({ ownerPrincipalId, sourceFilename, status }) => ({
+    ownerPrincipalId: ownerPrincipalId && readableText(ownerPrincipalId),
+    sourceFilename: sourceFilename && readableText(sourceFilename),
+    status,
+  }),
+  documentMetadata: ({ metadata }) => ({ metadata: readableMetadata(metadata) }),
+  documentVisibility: ({ visibleTo }) => ({ visibleTo: visibleTo?.map(readableText) ?? null }),
+}
+
+/** Returns the metadata that policies can read. */
+function readableMetadata(metadata: DocumentRow['metadata']): DocumentRow['metadata'] {
+  return Object.fromEntries(
+    Object.entries(metadata)
+      .filter(([key]) => isColumnName(key))
+      .map(([key, value]) => [key, typeof value === 'string' ? readableText(value) : value]),
+  )
+}
+
+/**
+ * Cuts a text after one character more than the longest value with which a policy can compare it. The results of all comparisons
+ * remain.
+ */
+function readableText(text: string): string {
+  return text.slice(0, limits.policyChars + 1)
 }
 
 /** Returns the `targetId` of the versions of a document. Documents of two knowledge bases can have the same ID. */

@@ -72,6 +72,10 @@ export class RequestConversationRows implements RowStore {
     return table.name === tables.messages.name ? this.#messages.length : 1
   }
 
+  measure(...query: Parameters<RowStore['measure']>): ReturnType<RowStore['measure']> {
+    return this.#store.measure(...query)
+  }
+
   async atomic(writes: readonly Write[]): Promise<WriteOutcome> {
     return writes.every(({ table }) => inMemoryTables.has(table.name))
       ? { ok: true }

@@ -4,6 +4,7 @@ import type {
   ColumnValue,
   ListQuery,
   RowRevision,
+  RowsSize,
   RowTable,
   Stored,
   Write,
@@ -95,6 +96,13 @@ export class SqliteRows {
     const where = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
     const sql = `SELECT count(*) AS rows FROM ${tableWithIndex(table, index)} WHERE ${where}`
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
+  }
+
+  measure(table: AnyTable, index: string, prefix: readonly ColumnValue[]): RowsSize {
+    const where = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
+    const sql = `SELECT count(*) AS rows, coalesce(sum(octet_length(body)), 0) AS bytes
+      FROM ${tableWithIndex(table, index)} WHERE ${where}`
+    return this.#connection.prepare<RowsSize>(sql).get(...prefix)!
   }
 
   /** Reads the number that triggers maintain. */

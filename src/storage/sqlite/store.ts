@@ -82,6 +82,7 @@ export function createRowStore(
     get: async (table, key) => calls.runSync(() => rows.get(table, key)),
     list: async (table, query) => calls.runSync(() => rows.list(table, query)),
     count: async (table, index, prefix) => calls.runSync(() => rows.count(table, index, prefix)),
+    measure: async (table, index, prefix) => calls.runSync(() => rows.measure(table, index, prefix)),
     atomic: rowWrites => calls.run(() => writes.run('write', { changes: [], rows: rowWrites })),
     feed: createRowFeed(rows, calls),
   }

@@ -93,7 +93,14 @@ const caller = {
 /** Returns the methods of a store as an object, so that a test can replace one of them. */
 function methodsOf(store: RowStore): RowStore {
   const [get, list] = [store.get.bind(store), store.list.bind(store)]
-  return { get, list, count: store.count.bind(store), atomic: store.atomic.bind(store), feed: store.feed }
+  return {
+    get,
+    list,
+    count: store.count.bind(store),
+    measure: store.measure.bind(store),
+    atomic: store.atomic.bind(store),
+    feed: store.feed,
+  }
 }
 
 function passage(number: number) {
@@ -165,6 +172,7 @@ test('a summary that is stored while another version is selected is deleted with
     get: (...query) => store.get(...query),
     list: (...query) => store.list(...query),
     count: (...query) => store.count(...query),
+    measure: (...query) => store.measure(...query),
     feed: store.feed,
     async atomic(writes) {
       if (summaries++ === 0) expect(await long.done(await long.compact(async () => completion))).toBeDefined()

@@ -47,6 +47,7 @@ test('each of 200 turns costs at most 1.5 times the window, and summaries cover 
     rows: (own: RowStore): RowStore => ({
       get: (...args) => own.get(...args),
       count: (...args) => own.count(...args),
+      measure: (...args) => own.measure(...args),
       atomic: (...args) => own.atomic(...args),
       feed: own.feed,
       async list(table, query) {

@@ -38,6 +38,7 @@ export async function openKeyStore() {
       return found
     },
     count: store.rows.count,
+    measure: store.rows.measure,
     feed: store.rows.feed,
     atomic(writes) {
       counts.atomic++

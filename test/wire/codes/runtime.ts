@@ -25,6 +25,7 @@ function faulty(fault: (store: RowStore) => Partial<RowStore>, line: string): Pr
           get: (...given) => (isBroken && broken.get ? broken.get(...given) : store.get(...given)),
           list: (...given) => (isBroken && broken.list ? broken.list(...given) : store.list(...given)),
           count: (...given) => store.count(...given),
+          measure: (...given) => store.measure(...given),
           atomic: (...given) =>
             isBroken && broken.atomic ? broken.atomic(...given) : store.atomic(...given),
           feed: store.feed,

@@ -1,18 +1,21 @@
 import type { Clock } from './clock.ts'
 
-const intervalMs = 3_600_000
+/** An hour, in milliseconds. */
+export const hourMs = 3_600_000
 
-/** Runs work immediately and then every hour, but never twice at the same time. */
-export class HourlyTask {
+/** Runs work immediately and then at regular intervals, but never twice at the same time. */
+export class RepeatedTask {
   readonly #clock: Clock
+  readonly #intervalMs: number
   readonly #work: () => Promise<void>
   #running: Promise<void> | undefined
   #isClosed = false
   #cancelTimer = () => {}
 
   /** @param work  must handle its own errors, and should end early when `isClosed` is true */
-  constructor(clock: Clock, work: () => Promise<void>) {
+  constructor(clock: Clock, intervalMs: number, work: () => Promise<void>) {
     this.#clock = clock
+    this.#intervalMs = intervalMs
     this.#work = work
   }
 
@@ -22,7 +25,7 @@ export class HourlyTask {
 
   start(): void {
     this.runNow()
-    this.#cancelTimer = this.#clock.after(intervalMs, () => this.start())
+    this.#cancelTimer = this.#clock.after(this.#intervalMs, () => this.start())
   }
 
   /** Runs the work now, unless it is already running. */
