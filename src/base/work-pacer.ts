@@ -17,11 +17,11 @@ function nextTurn(): Promise<void> {
 }
 
 /**
- * Divides long work of a request into turns of a few milliseconds, so that other requests can run in between. All works
- * take turns, so many of them at once delay other requests no longer than one.
+ * Divides long work of a request into turns of a few milliseconds, so that other requests can run in between. All
+ * pacers take turns, so together they delay other requests no longer than one does.
  */
 export class WorkPacer {
-  /** Work waits for its turn before it is long, because many requests can start at once. */
+  /** A new pacer waits for its turn at the first call, because many requests can start at once. */
   #startedAt = Number.NEGATIVE_INFINITY
 
   /** @param signal  ends the work */

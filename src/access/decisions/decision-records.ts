@@ -91,7 +91,7 @@ export class DecisionRecords {
     return found
   }
 
-  /** Returns false if no decision matches one of the conditions, so that none can match all. */
+  /** Returns false if one of the conditions matches no decision, so no decision can match all of them. */
   async #matchesEach(
     workspaceId: string,
     query: DecisionPageQuery,
