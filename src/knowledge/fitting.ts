@@ -83,6 +83,7 @@ export class Fitting {
   private readonly nextFits = new Map<string, number>()
   /** The last fit in the queue. Fits run one at a time, because each needs all passages of its collection in memory. */
   private last: Promise<unknown> = Promise.resolve()
+  private resuming: Promise<void> | undefined
   private closed = false
 
   constructor(private readonly parts: FittingParts) {}
@@ -128,7 +129,8 @@ export class Fitting {
   /** Returns the collections for which a fit is due. */
   async listDue(): Promise<CollectionKey[]> {
     const keys = (await this.parts.store.fitted?.fittedCollections()) ?? []
-    const due = await pMap(keys, key => this.isDue(key, 0), { concurrency: 8 })
+    const check = (key: CollectionKey) => this.isDue(key, 0).catch(error => this.logFailedCheck(key, error))
+    const due = await pMap(keys, check, { concurrency: 8 })
     return keys.filter((_, at) => due[at])
   }
 
@@ -148,9 +150,14 @@ export class Fitting {
     }
   }
 
-  /** Starts the fits that an earlier process did not finish. */
-  async resume(): Promise<void> {
-    for (const key of await this.listDue()) this.fitIfDue(key, 0)
+  /** Starts the fits that an earlier process did not finish. Does not wait, because counting learnable rows can take seconds. */
+  resume(): void {
+    this.resuming = this.listDue().then(
+      keys => {
+        for (const key of keys) this.fitIfDue(key, 0)
+      },
+      error => this.parts.log.error({ error }, 'unfinished fits were not continued'),
+    )
   }
 
   /** Runs all fits that are due, and waits for them. */
@@ -166,6 +173,7 @@ export class Fitting {
   async close(): Promise<void> {
     this.closed = true
     for (const cancel of this.timers.values()) cancel()
+    await this.resuming
     await Promise.allSettled(this.running.values())
   }
 
@@ -194,9 +202,11 @@ export class Fitting {
       .catch(error => this.logFailedCheck(key, error))
   }
 
-  private logFailedCheck({ name }: CollectionKey, error: unknown): void {
-    if (this.closed) return
-    this.parts.log.error({ collection: name, error }, 'the check for unfitted chunks failed')
+  /** Returns false, so that no fit starts. */
+  private logFailedCheck({ name }: CollectionKey, error: unknown): boolean {
+    if (!this.closed)
+      this.parts.log.error({ collection: name, error }, 'the check for unfitted chunks failed')
+    return false
   }
 
   /**

@@ -143,7 +143,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     /** Starts the work on vectors that an earlier process did not finish. */
     async resume() {
-      await fitting.resume()
+      fitting.resume()
       await sentenceIndex?.resume()
     },
     /** Completes all vectors, and waits for them. */
