@@ -17,11 +17,7 @@ beforeEach(async () => {
 /** Returns the store, and measures what is read from it. */
 function withChars(store: RowStore): RowStore {
   return {
-    get: (...args) => store.get(...args),
-    count: (...args) => store.count(...args),
-    measure: (...args) => store.measure(...args),
-    atomic: writes => store.atomic(writes),
-    feed: store.feed,
+    ...store,
     async list(table, query) {
       const rows = await store.list(table, query)
       charsRead.push(rows.reduce((sum, { text }) => sum + text.length, 0))

@@ -46,11 +46,7 @@ beforeEach(async () => {
 
 function withCount(store: RowStore): RowStore {
   return {
-    get: (...args) => store.get(...args),
-    count: (...args) => store.count(...args),
-    measure: (...args) => store.measure(...args),
-    atomic: writes => store.atomic(writes),
-    feed: store.feed,
+    ...store,
     async list(table, query) {
       const found = await store.list(table, query)
       if (table.name === tables.policyAudit.name) decisionsRead += found.length
