@@ -36,7 +36,7 @@ export interface WordSpan {
  */
 export const stopwords: ReadonlySet<string> = new Set(
   `a about above across after again against all almost also although always am among an and another any are
-  aren as at be became because become becomes been before being below between both but by can cannot could
+  aren as at be became because become becomes been away before being below between both but by can cannot could
   couldn d did didn do does doesn doing don done down during each either else etc ever every few for from
   further had hadn has hasn have haven having he hence her here hers herself him himself his how however i
   if in into is isn it its itself just ll m many may me might more most much must my myself neither no nor
