@@ -117,6 +117,12 @@ export const metadata = z
         message: 'must be a string, a number, a boolean or null',
         params: issueCode('invalid_metadata'),
       })
+    else if (JSON.stringify(map).length > limits.metadataChars)
+      context.addIssue({
+        code: 'custom',
+        message: `must be at most ${limits.metadataChars} characters long as JSON`,
+        params: issueCode('invalid_metadata'),
+      })
   })
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } })
 
@@ -152,8 +158,17 @@ export const visibleTo = z
       Array.isArray(value) && value.length > 0 && value.every(id => typeof id === 'string' && id.length > 0),
     { error: 'must be a non-empty array of principal IDs or "*"', params: issueCode('invalid_visible_to') },
   )
+  .refine(ids => ids.length <= limits.visibleToEntries && ids.every(id => id.length <= limits.subjectChars), {
+    error: `must have at most ${limits.visibleToEntries} entries of at most ${limits.subjectChars} characters`,
+    params: issueCode('invalid_visible_to'),
+  })
   .transform(ids => [...new Set(ids)].sort())
-  .meta({ type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 })
+  .meta({
+    type: 'array',
+    items: { type: 'string', minLength: 1, maxLength: limits.subjectChars },
+    minItems: 1,
+    maxItems: limits.visibleToEntries,
+  })
 
 /**
  * Array of finite numbers that fit into 32-bit floats. One function checks the whole array, because a body can

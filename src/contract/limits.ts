@@ -47,6 +47,10 @@ export const limits = {
   principalIdChars: 128,
   /** Maximum length of the subject of a user, as in OpenID Connect Core 1.0 section 2. */
   subjectChars: 255,
+  /** Maximum number of principals in the field `visibleTo` of a document or record. */
+  visibleToEntries: 1_000,
+  /** Maximum length of the metadata of a document, as JSON. */
+  metadataChars: 65_536,
   principalLabelChars: 200,
   principalAttributes: 64,
   principalAttributeChars: 1_024,

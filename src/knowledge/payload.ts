@@ -1,4 +1,5 @@
 import { type PolicyDocument, policyPayload } from '../access/policy/document-fields.ts'
+import { WbError } from '../contract/errors.ts'
 import {
   ownerPayloadKey,
   reservedPayloadKeys,
@@ -10,6 +11,27 @@ import type { Payload, RecordView } from '../storage/content.ts'
 /** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
+}
+
+/** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */
+const inheritedBytesMax = 64 * 1024 * 1024
+
+/**
+ * Rejects metadata that is too large for the number of chunks, because each chunk stores a copy of it.
+ *
+ * @throws invalid_metadata
+ */
+export function requireInheritedSize(document: PolicyDocument, chunks: number): void {
+  if (inheritedBytes(document) * chunks <= inheritedBytesMax) return
+  throw new WbError(
+    'invalid_metadata',
+    `metadata: each of the ${chunks} chunks stores a copy of metadata and visibleTo, which together must be at most ${Math.floor(inheritedBytesMax / chunks)} bytes`,
+  )
+}
+
+/** Returns the size of the fields that each chunk of a document inherits, in bytes. */
+export function inheritedBytes(document: PolicyDocument): number {
+  return Buffer.byteLength(JSON.stringify(policyPayload(document)))
 }
 
 const inheritedKeys: ReadonlySet<string> = new Set([

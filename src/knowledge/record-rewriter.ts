@@ -5,7 +5,7 @@ import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
-import { titleOfPayload, updateInheritedFields } from './payload.ts'
+import { inheritedBytes, requireInheritedSize, titleOfPayload, updateInheritedFields } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
 /** Number of records to read at once. */
@@ -40,6 +40,7 @@ export class RecordRewriter {
    * to a caller that cannot see the document.
    *
    * @returns false without changing anything, if the document, its chunks or the vector space changed in the meantime
+   * @throws invalid_metadata  the new metadata is too large for the number of chunks
    */
   async replaceDocument(
     { before, after, authorize, versions = [] }: DocumentChange,
@@ -47,7 +48,10 @@ export class RecordRewriter {
   ): Promise<boolean> {
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
     const payloadOf: PayloadOf = ({ payload }) => updateInheritedFields(payload, after)
-    const chunks = await this.#rewriteChunks(context, after.documentId, payloadOf, signal)
+    // Documents of earlier versions can be larger. Their visibility can still be restricted.
+    const isLarger = inheritedBytes(after) > inheritedBytes(before.row)
+    const onChunks = (count: number) => isLarger && requireInheritedSize(after, count)
+    const chunks = await this.#rewriteChunks(context, after.documentId, { payloadOf, onChunks }, signal)
     if (!chunks) return false
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
@@ -85,14 +89,19 @@ export class RecordRewriter {
     }
   }
 
-  /** Returns undefined if the vector space changed in the meantime. */
+  /**
+   * Returns undefined if the vector space changed in the meantime.
+   *
+   * @param onChunks  called with the number of chunks that were found so far
+   */
   async #rewriteChunks(
     context: BaseContext,
     documentId: string,
-    payloadOf: PayloadOf,
+    { payloadOf, onChunks }: { payloadOf: PayloadOf; onChunks: (count: number) => void },
     signal: AbortSignal,
   ): Promise<RewrittenRecords | undefined> {
     let { generation } = context.collection
+    let count = 0
     const records: RewrittenRecords['records'][number][] = []
     let after: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
@@ -104,6 +113,8 @@ export class RecordRewriter {
       })
       const last = views.at(-1)
       if (!last) return { generation, records }
+      count += views.length
+      onChunks(count)
       const rewritten = await this.#rewrite(context, views, payloadOf, signal)
       if (rewritten.records.length > 0) {
         if (records.length > 0 && rewritten.generation !== generation) return undefined

@@ -190,6 +190,7 @@ export const metadata = invalidValues(
     { '\ud800': 'b' },
     { visible_to: '*' },
     { 'chunker.id': 'x' },
+    { a: 'x'.repeat(65_536) },
   ],
   ['invalid_metadata', 'validation_error'],
 )
@@ -205,7 +206,21 @@ export const managedValues = invalidValues([
   ...[...broken, 'a\nWB_X=1', 'a\r', '\u2028', 'x'.repeat(4_097)].map(text => ({ OPENAI_API_KEY: text })),
 ])
 export const visibleTo = invalidValues(
-  ['*', 5, true, {}, [], [1], [null], [''], [['*']], ['a\u0000'], ['\ud800']],
+  [
+    '*',
+    5,
+    true,
+    {},
+    [],
+    [1],
+    [null],
+    [''],
+    [['*']],
+    ['a\u0000'],
+    ['\ud800'],
+    ['x'.repeat(256)],
+    Array.from({ length: 1_001 }, (_, index) => `p${index}`),
+  ],
   ['invalid_visible_to', 'validation_error'],
 )
 export const chunker = invalidValues(

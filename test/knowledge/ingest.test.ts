@@ -399,6 +399,26 @@ describe('concurrent deletions and changes', () => {
   })
 })
 
+describe('metadata that is too large for the number of chunks', () => {
+  const metadata = { note: 'x'.repeat(60_000) }
+  const text = 'The pump hums. '.repeat(1_200)
+  const chunker = { maxChars: 15, minChars: 1, overlapChars: 0 }
+
+  test('is rejected by ingest, and by a change that makes it larger', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const rejected = await wb.send(`POST ${base.path}/ingest`, { text, chunker, metadata })
+    expect(rejected).toMatchObject({ status: 400, body: { error: { code: 'invalid_metadata' } } })
+    expect((rejected.body.error as { message: string }).message).toMatch(/^metadata: each of the \d+ chunks/)
+    const { document } = await base.ingest(text, { chunker, sourceFilename: 'notes.md' })
+    const path = `${base.path}/documents/${document.documentId}`
+    const larger = await wb.send(`PATCH ${path}`, { metadata })
+    expect(larger).toMatchObject({ status: 400, body: { error: { code: 'invalid_metadata' } } })
+    expect((await wb.send(`GET ${path}`)).body.metadata).toEqual({})
+    expect((await wb.send(`PATCH ${path}`, { visibleTo: ['ann'] })).status).toBe(200)
+  })
+})
+
 describe('changing a document', () => {
   test('metadata and visibleTo are applied to its chunks, and lexical search uses only the new title', async () => {
     const wb = await open()

@@ -7,7 +7,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
-import { titleOfPayload } from '../payload.ts'
+import { requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
 /** The chunks of a text and their vectors, in the same order. */
@@ -65,6 +65,8 @@ export function documentDeletionWrites(
 /**
  * Returns the changes that store the chunks of a new document. The first fails with `stale` if a record has the ID of a
  * chunk, and the second if the vector space of the chunks is outdated.
+ *
+ * @throws invalid_metadata  the metadata is too large for the number of chunks
  */
 export function chunkInsertion(
   { key }: BaseContext,
@@ -82,6 +84,7 @@ export function chunkInsertion(
 
 function toContentRecords(document: Document, prepared: EmbeddedChunks): ContentRecord[] {
   const { knowledgeBaseId, documentId } = document
+  requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
   return prepared.chunks.map((text, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
