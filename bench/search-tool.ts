@@ -79,7 +79,7 @@ try {
   const offer = await tools!.toolbox.forAgent({ workspaceId, toolIds: ['search_kb'] }, auth, signal)
   const [search] = offer.tools
   const rowAccess = (id: string) => openAccess(noPrincipal, id)
-  const caller = { auth, client: '', rowAccess, signal, requestId: 'bench' }
+  const caller = { auth, client: '', reauthorize: async () => {}, rowAccess, signal, requestId: 'bench' }
   const context: ToolContext = {
     workspaceId,
     caller,

@@ -119,6 +119,7 @@ function retrieveFrom({ manySearcher, documents }: KnowledgeReads): RetrievePass
     const options = {
       auth: caller.auth,
       client: caller.client,
+      reauthorize: () => caller.reauthorize(),
       rowAccess: (id: string) => caller.rowAccess(id),
       signal: caller.signal,
       skipsDeleted: true,

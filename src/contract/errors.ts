@@ -265,7 +265,7 @@ export const errorRegistry = {
   not_found: { status: 404, hint: 'Check the path and the method against /docs.' },
   overloaded: {
     status: 503,
-    hint: 'Wait for the number of seconds in Retry-After, then retry. If it happens often, send fewer or smaller bodies at once.',
+    hint: 'Wait for the number of seconds in Retry-After, then retry. If it happens often, send fewer or smaller requests at once.',
   },
   payload_too_large: { status: 413, hint: 'Send a smaller body, or split it into several requests.' },
   policy_denied: { status: 403, hint: 'Ask a workspace administrator for access.' },

@@ -71,6 +71,8 @@ export class ManySearcher {
    *
    * @throws the codes of a search in one knowledge base; the message contains the name of the knowledge base
    * @throws validation_error  there are too many knowledge bases
+   * @throws unauthorized, forbidden  the search had to wait, and the caller has lost the right to search
+   * @throws overloaded  too many searches of the caller are waiting
    */
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
@@ -83,16 +85,25 @@ export class ManySearcher {
       const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
       return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
     }
-    for (let attempt = 1; ; attempt++) {
+    const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)
-      const prepared = await this.forEachBase(
+      return this.forEachBase(
         contexts.map(context => ({ context })),
         onDeleted,
         ({ context }) => searcher.prepare(context, body, caller),
         caller.signal,
       )
+    }
+    for (let attempt = 1; ; attempt++) {
+      let prepared = await prepare()
       try {
-        return await queue.run(caller, () => search(prepared))
+        return await queue.run(caller, workspaceId, async hasWaited => {
+          if (hasWaited) {
+            await caller.reauthorize()
+            prepared = await prepare()
+          }
+          return search(prepared)
+        })
       } catch (error) {
         const notFound = await this.notFoundIfDeleted(prepared, error)
         if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error

@@ -61,10 +61,8 @@ export function kbHandlers(
       return { status: 204, body: undefined, audit: { label: name } }
     },
     search: async ({ params, body }, caller) => {
-      const search = async () => {
-        const context = await bases.openContext(params.workspaceId, params.knowledgeBaseId)
-        return bases.withDeletionCheck(params, () => searcher.search(context, body, caller))
-      }
+      const openContext = () => bases.openContext(params.workspaceId, params.knowledgeBaseId)
+      const search = () => bases.withDeletionCheck(params, () => searcher.search(openContext, body, caller))
       const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, search))
       return { status: 200, body: hits, ignored }
     },

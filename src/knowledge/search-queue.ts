@@ -1,4 +1,6 @@
 import { type AuthContext, subjectName } from '../access/subject.ts'
+import { FairQueue } from '../base/fair-queue.ts'
+import { WbError } from '../contract/errors.ts'
 
 /** The part of a caller that the queue needs. */
 export interface QueuedCaller {
@@ -15,60 +17,59 @@ export interface QueuedCaller {
  */
 const RUNNING_MAX = 8
 
+/** Maximum number of waiting searches of a caller. */
+const waitingMax = 2_000
+
 /**
- * Limits the searches that run at the same time. Waiting searches start round-robin by caller, so many searches of one
- * caller do not delay those of another.
+ * Limits the searches that run at the same time. Waiting searches start round-robin by workspace and then by caller, so
+ * many searches of one do not delay those of another.
  */
 export class SearchQueue {
-  readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #waiting = new FairQueue<() => void>()
   #running = 0
 
   /**
    * Runs `search` when it is the caller's turn. `search` must not use the queue itself.
    *
+   * @param search  gets true if it had to wait; the rights of the caller may have changed in the meantime
+   * @throws overloaded  too many searches of the caller are waiting
    * @throws the reason of the signal, if it aborts before the search starts
    */
-  async run<T>({ auth, client, signal }: QueuedCaller, search: () => Promise<T>): Promise<T> {
+  async run<T>(
+    { auth, client, signal }: QueuedCaller,
+    workspaceId: string,
+    search: (hasWaited: boolean) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted()
-    if (this.#running < RUNNING_MAX) this.#running++
-    else await this.#wait(subjectName(auth) ?? `anonymous ${client}`, signal)
+    const hasWaited = this.#running >= RUNNING_MAX
+    if (hasWaited) await this.#wait(workspaceId, subjectName(auth) ?? `anonymous ${client}`, signal)
+    else this.#running++
     try {
-      return await search()
+      return await search(hasWaited)
     } finally {
-      if (!this.#startNext()) this.#running--
+      const startNext = this.#waiting.take()
+      if (startNext) startNext()
+      else this.#running--
     }
   }
 
   /** Resolves when an ended search has passed its place on. */
-  #wait(key: string, signal: AbortSignal): Promise<void> {
+  #wait(workspaceId: string, caller: string, signal: AbortSignal): Promise<void> {
+    if (this.#waiting.count(workspaceId, caller) >= waitingMax)
+      throw new WbError('overloaded', 'too many of your searches are waiting', {
+        headers: { 'retry-after': '1' },
+      })
     return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(key) ?? new Set()
-      this.#waiting.set(key, waiting)
       const start = () => {
         signal.removeEventListener('abort', drop)
         resolve()
       }
       const drop = () => {
-        waiting.delete(start)
-        if (waiting.size === 0) this.#waiting.delete(key)
+        this.#waiting.delete(workspaceId, caller, start)
         reject(signal.reason)
       }
-      waiting.add(start)
+      this.#waiting.add(workspaceId, caller, start)
       signal.addEventListener('abort', drop, { once: true })
     })
-  }
-
-  /** Starts the first search of the next caller. Returns false if none is waiting. */
-  #startNext(): boolean {
-    for (const [key, waiting] of this.#waiting) {
-      const [start] = waiting
-      waiting.delete(start!)
-      // A map iterates in insertion order, so inserting the caller again moves it to the end.
-      this.#waiting.delete(key)
-      if (waiting.size > 0) this.#waiting.set(key, waiting)
-      start!()
-      return true
-    }
-    return false
   }
 }

@@ -23,7 +23,7 @@ import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
 import type { SearchQueue } from './search-queue.ts'
-import type { SentenceSearch } from './sentence-search.ts'
+import type { SentenceRanking, SentenceSearch } from './sentence-search.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
@@ -45,6 +45,11 @@ const lexicalWeightDefault = 0.5
  * values had worse results in benchmarks.
  */
 const lexicalWeightOfPlaceholder = 0.8
+/**
+ * Minimum share of the candidates of the other lists that must have a sentence vector. With fewer, most of them would be
+ * missing from the list of the sentence model.
+ */
+const filledShareMin = 0.5
 /** Number of best passages by words in which the words of the question are looked up. */
 const coveragePassagesMax = 10
 /** Weight of the lexical ranks in reranking, by mode. Higher values reduce the quality of hybrid search. */
@@ -87,7 +92,7 @@ export interface BaseRanking {
 }
 
 /** The part of a caller that a search needs. */
-export type SearchCaller = Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal'>
+export type SearchCaller = Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal'>
 
 /** A checked search request. If a provider embeds its text, the vector is already there. */
 export interface PreparedSearch {
@@ -112,15 +117,26 @@ export class Searcher {
    * Returns hits, best first. Hits with equal scores are ordered by lexical score, then from the oldest record to
    * the newest.
    *
+   * @param openContext  called again if the search has to wait, because the knowledge base may have changed
    * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
-   * @throws knowledge_filter_not_found
+   * @throws knowledge_filter_not_found, knowledge_base_not_found
+   * @throws unauthorized, forbidden  the search had to wait, and the caller has lost the right to search
+   * @throws overloaded  too many searches of the caller are waiting
    * @throws hybrid_not_supported, rerank_not_supported  the knowledge base does not support lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
-  async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
-    const prepared = await this.prepareAtLeast(0, context, body, caller)
-    return this.queue.run(caller, async () => {
-      const ranking = await this.rankCandidates(prepared)
+  async search(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+  ): Promise<SearchResult> {
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
+    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
+      if (hasWaited) await caller.reauthorize()
+      const current = hasWaited
+        ? await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query)
+        : prepared
+      const ranking = await this.rankCandidates(current)
       const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
       return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
     })
@@ -135,12 +151,16 @@ export class Searcher {
     return this.prepareAtLeast(poolSizeMin, context, body, caller)
   }
 
-  /** @param vectorPoolMin  minimum number of candidates if only vectors rank them */
+  /**
+   * @param vectorPoolMin  minimum number of candidates if only vectors rank them
+   * @param embedded       the query, if it is already embedded
+   */
   private async prepareAtLeast(
     vectorPoolMin: number,
     context: BaseContext,
     body: SearchRequest,
     caller: SearchCaller,
+    embedded?: EmbeddedQuery,
   ): Promise<PreparedSearch> {
     const { signal } = caller
     const [access, saved] = await Promise.all([
@@ -151,7 +171,7 @@ export class Searcher {
     const plan = createPlan(context, body, visibility, { saved, vectorPoolMin })
     // A provider can be slow, so its requests are not part of the work that waits in a queue.
     const isEmbeddedFirst = plan.mode !== 'lexical' && !context.isFittedByRuntime
-    const query = isEmbeddedFirst ? await this.embedQuery(context, plan, signal) : undefined
+    const query = embedded ?? (isEmbeddedFirst ? await this.embedQuery(context, plan, signal) : undefined)
     return { context, plan, query, signal }
   }
 
@@ -214,11 +234,12 @@ export class Searcher {
     // A word that is still being typed has no meaning yet.
     if (!this.sentences || plan.isTyping) return hybrid
     const { poolSize: limit, constraints } = plan
-    const [lists, list] = await Promise.all([
+    const [lists, ranking] = await Promise.all([
       hybrid,
       this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
     ])
-    if (!list) return lists
+    if (!ranking || !isFilled(ranking, lists)) return lists
+    const { list } = ranking
     if (plan.lexicalWeight === undefined) {
       const weight = sentenceWeight(await bestCoverage(context, plan, lists))
       return { ...lists, sentences: { list, weight } }
@@ -228,6 +249,16 @@ export class Searcher {
     const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
     return { ...lists, lexicalWeight, sentences: { list, weight } }
   }
+}
+
+/**
+ * Returns true if enough of the candidates have a sentence vector. Decides by rows that the caller can see, because a count
+ * of all rows would reveal how many are hidden.
+ */
+function isFilled({ vectorsThrough }: SentenceRanking, { vector, lexical }: RankedLists): boolean {
+  const candidates = new Set([...vector, ...lexical].map(({ record }) => record))
+  const filled = [...candidates].filter(record => record <= vectorsThrough)
+  return filled.length >= candidates.size * filledShareMin
 }
 
 /** Ranks records by vectors and by words. */

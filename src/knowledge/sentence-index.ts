@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { FairQueue } from '../base/fair-queue.ts'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import { SENTENCE_DIMENSION } from '../sentence-model/sentence-encoder.ts'
@@ -21,10 +22,13 @@ import { toModelText } from './vector-space.ts'
 const generation = 1
 /** Number of vectors that are computed, and then stored, at a time. They take about two seconds. */
 const vectorsPerStep = 32
-/** Duration of a lease: longer than one step, but short, so that another process can soon replace a crashed one. */
-const leaseMs = 30_000
+/** Duration of a lease: much longer than one step, but short, so that another process can soon replace a crashed one. */
+const leaseMs = 60_000
 /** Pause before the next attempt if the model failed, or if another process has the lease. */
 const retryMs = 10_000
+
+/** Result of a step: all vectors are there, or there may be more to compute, now or later. */
+type StepResult = 'filled' | 'more' | 'retry'
 
 export interface SentenceIndexParts {
   readonly store: ContentStore
@@ -38,13 +42,13 @@ export interface SentenceIndexParts {
 }
 
 /**
- * Computes the sentence vectors of collections in the background, one collection at a time. Each step is stored, so work
- * continues where an earlier process ended.
+ * Computes the sentence vectors of collections in the background, in steps. The steps of collections take turns, by workspace
+ * first, so a large ingest does not delay other workspaces. Each step is stored, so work continues where an earlier process ended.
  */
 export class SentenceIndex {
   readonly #parts: SentenceIndexParts
   readonly #spaces: VectorSpaces | undefined
-  readonly #due = new Map<string, CollectionKey>()
+  readonly #due = new FairQueue<CollectionKey>()
   readonly #timers = new Map<string, () => void>()
   readonly #closing = new AbortController()
   #running: Promise<void> | undefined
@@ -57,7 +61,7 @@ export class SentenceIndex {
   /** Call this when a collection has new records. */
   onGrowth(key: CollectionKey): void {
     if (!this.#spaces || this.#closing.signal.aborted) return
-    this.#due.set(collectionKeyText(key), key)
+    if (this.#due.count(key.workspaceId, key.name) === 0) this.#due.add(key.workspaceId, key.name, key)
     this.#running ??= this.#fillDue().finally(() => {
       this.#running = undefined
     })
@@ -89,10 +93,8 @@ export class SentenceIndex {
   /** Computes all vectors that are missing, and waits for them. */
   async settle(signal: AbortSignal, onProgress: (step: FitProgress) => void): Promise<void> {
     await this.#running
-    for (const key of await this.listDue()) {
-      if (signal.aborted) return
-      await this.#fill(key, signal, onProgress)
-    }
+    for (const key of await this.listDue())
+      while (!signal.aborted && (await this.#fillStep(key, signal, onProgress)) === 'more');
   }
 
   /** Ends the current step without its result. */
@@ -103,10 +105,11 @@ export class SentenceIndex {
   }
 
   async #fillDue(): Promise<void> {
-    for (const [name, key] of this.#due) {
-      this.#due.delete(name)
-      const isDone = await this.#fill(key, this.#closing.signal, () => {})
-      if (!isDone) this.#retryLater(key)
+    const { signal } = this.#closing
+    for (let key = this.#due.take(); key; key = this.#due.take()) {
+      const result = await this.#fillStep(key, signal, () => {})
+      if (result === 'more') this.onGrowth(key)
+      if (result === 'retry') this.#retryLater(key)
     }
   }
 
@@ -123,31 +126,31 @@ export class SentenceIndex {
     )
   }
 
-  /** Computes the missing vectors of a collection. Returns false if there may be more to do later. */
-  async #fill(
+  /** Computes some of the missing vectors of a collection. */
+  async #fillStep(
     key: CollectionKey,
     signal: AbortSignal,
     onProgress: (step: FitProgress) => void,
-  ): Promise<boolean> {
+  ): Promise<StepResult> {
     const { owner, log } = this.#parts
     const spaces = this.#spaces!
     try {
-      if (!(await this.#parts.isEnabled(key))) return true
+      if (!(await this.#parts.isEnabled(key))) return 'filled'
       const collection = await this.#openSpace(key)
-      if (!collection) return true
+      if (!collection) return 'filled'
       const space = sentenceSpaceOf(key)
-      if (!(await spaces.lease(space, owner, leaseMs))) return false
+      if (!(await spaces.lease(space, owner, leaseMs))) return 'retry'
       try {
         return await this.#fillLeased(space, collection, signal, onProgress)
       } finally {
         await spaces.release(space, owner)
       }
     } catch (error) {
-      if (signal.aborted) return false
+      if (signal.aborted) return 'retry'
       const isCollectionMissing = error instanceof WbError && error.code === 'collection_unavailable'
-      if (isCollectionMissing) return true
+      if (isCollectionMissing) return 'filled'
       log.error({ collection: key.name, error }, 'sentence vectors could not be computed')
-      return false
+      return 'retry'
     }
   }
 
@@ -156,23 +159,17 @@ export class SentenceIndex {
     { records, vectors: embedded }: Collection,
     signal: AbortSignal,
     onProgress: (step: FitProgress) => void,
-  ): Promise<boolean> {
+  ): Promise<StepResult> {
     const { owner } = this.#parts
     const spaces = this.#spaces!
-    const label = `${space.name}: meaning`
-    for (let done = embedded; !signal.aborted; ) {
-      const passages = await spaces.unstaged(space, generation, vectorsPerStep)
-      if (passages.length === 0) return true
-      const vectors = await this.#embed(passages, signal)
-      const [isStaged, isLeased] = await Promise.all([
-        spaces.stage(space, { generation, owner }, vectors),
-        spaces.renew(space, owner, leaseMs),
-      ])
-      if (!isStaged || !isLeased) return false
-      done += vectors.length
-      onProgress({ label, done, total: Math.max(records, done) })
-    }
-    return false
+    const passages = await spaces.unstaged(space, generation, vectorsPerStep)
+    if (passages.length === 0) return 'filled'
+    const vectors = await this.#embed(passages, signal)
+    const isStaged = await spaces.stage(space, { generation, owner }, vectors)
+    if (!isStaged) return 'retry'
+    const done = embedded + vectors.length
+    onProgress({ label: `${space.name}: meaning`, done, total: Math.max(records, done) })
+    return 'more'
   }
 
   /** Returns the space of a collection, which is created if it is missing; undefined if the collection is missing. */

@@ -5,11 +5,15 @@ import type { ScoredRecord, SearchConstraints } from '../storage/content.ts'
 import type { BaseContext } from './knowledge-bases.ts'
 import { sentenceSpaceOf } from './sentence-space.ts'
 
-/** Minimum share of records with a sentence vector. With fewer, most records would be missing from the list. */
-const filledShareMin = 0.5
-
 /** Embeds a question; returns undefined if the model failed. */
 type EmbedQuestion = (text: string, signal: AbortSignal) => Promise<Float32Array | undefined>
+
+export interface SentenceRanking {
+  /** The nearest passages, best first. */
+  readonly list: ScoredRecord[]
+  /** Highest number of a record with a sentence vector. Records up to it have a vector. */
+  readonly vectorsThrough: number
+}
 
 /** Ranks passages by the similarity of their meaning to a question, with the built-in sentence model. */
 export class SentenceSearch {
@@ -41,22 +45,21 @@ export class SentenceSearch {
     })
   }
 
-  /**
-   * Returns the nearest passages, best first; undefined if the knowledge base has no sentence vectors, if fewer than half
-   * of its passages have one, or if the model failed.
-   */
+  /** Returns undefined if the knowledge base has no sentence vectors, or if the model failed. */
   async rank(
     { store, key, base }: BaseContext,
     text: string,
     { limit, constraints }: { limit: number; constraints: SearchConstraints },
     signal: AbortSignal,
-  ): Promise<ScoredRecord[] | undefined> {
+  ): Promise<SentenceRanking | undefined> {
     if (base.semantic === false || !store.spaces) return undefined
     const space = sentenceSpaceOf(key)
     const collection = await store.collection(space)
-    if (!collection || collection.vectors < Math.max(1, collection.records * filledShareMin)) return undefined
+    if (!collection?.vectorsThrough) return undefined
     const vector = await this.#embed(text, signal)
-    return vector && store.nearest(space, { vector, limit, ...constraints }).catch(undefinedIfMissing)
+    const list =
+      vector && (await store.nearest(space, { vector, limit, ...constraints }).catch(undefinedIfMissing))
+    return list && { list, vectorsThrough: collection.vectorsThrough }
   }
 }
 

@@ -34,6 +34,11 @@ export interface Collection {
   readonly records: number
   /** Number of records with a vector in the current generation. */
   readonly vectors: number
+  /**
+   * For a space other than the default: the highest number of a record that got a vector. Records up to it have a vector. 0
+   * for the default space.
+   */
+  readonly vectorsThrough: number
   /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
   /** True if the model was fitted to rows that it may no longer learn from. */

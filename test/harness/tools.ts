@@ -83,7 +83,7 @@ export async function setUpTools(options: TestRuntimeOptions = {}): Promise<Tool
     signal = never,
   }: ToolCallOptions = {}) => ({
     workspaceId,
-    caller: { auth, client: '', rowAccess, signal, requestId: 'request-1' },
+    caller: { auth, client: '', reauthorize: async () => {}, rowAccess, signal, requestId: 'request-1' },
     knowledgeBaseIds,
     passageTokens,
     signal,

@@ -24,9 +24,12 @@ async function openWithHeldSearches() {
   const { workspaceId } = await makeWorkspace(operator)
   const { embeddingServiceId } = await makeMockService(operator, workspaceId)
   const { path } = await makeBase(operator, { workspaceId, embeddingServiceId })
+  const keyIds = new Map<CallerName, string>()
   const tokenOf = async (label: CallerName) => {
     const keys = `POST /api/v1/workspaces/${workspaceId}/api-keys`
-    return (await wb.sendAsOperator(keys, { label, role: 'viewer' })).body.plaintext
+    const { body } = await wb.sendAsOperator(keys, { label, role: 'viewer' })
+    keyIds.set(label, (body.key as { keyId: string }).keyId)
+    return body.plaintext
   }
   const tokens = { busy: await tokenOf('busy'), other: await tokenOf('other') }
   const post = (caller: CallerName, url: string, signal: AbortSignal | null) =>
@@ -40,6 +43,9 @@ async function openWithHeldSearches() {
     )
   return {
     started,
+    /** Revokes the key of a caller. */
+    revoke: (caller: CallerName) =>
+      wb.sendAsOperator(`DELETE /api/v1/workspaces/${workspaceId}/api-keys/${keyIds.get(caller)}`),
     search: (caller: CallerName, signal: AbortSignal | null = null) => post(caller, `${path}/search`, signal),
     searchMany: (caller: CallerName) => post(caller, `/api/v1/workspaces/${workspaceId}/search`, null),
     /** Releases a search, and waits until the next one starts. */
@@ -88,3 +94,17 @@ test('a waiting search does not run after its client has disconnected', async ()
   expect(answers.at(-1)!.status).toBe(200)
   expect(place.started.filter(caller => caller === 'busy')).toHaveLength(8)
 })
+
+test.each(['search', 'searchMany'] as const)(
+  'a search that waits is rejected if its key has been revoked in the meantime (%s)',
+  async route => {
+    const place = await openWithHeldSearches()
+    const running = Array.from({ length: 8 }, () => place[route]('busy'))
+    await waitUntil(() => place.started.length === 8)
+    const waiting = place[route]('busy')
+    expect((await place.revoke('busy')).status).toBe(204)
+    const answers = await place.releaseAll([...running, waiting])
+    expect(answers.at(-1)!.status).toBe(401)
+    expect(place.started).toHaveLength(8)
+  },
+)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
 import { fakeSentenceModel } from '../fakes/sentence-model.ts'
-import { type Base, makeBase } from '../harness/resources.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 const synonyms = ['revoke', 'throw', 'discard'] as const
@@ -89,6 +89,39 @@ test('a search does not fail if the model fails', async () => {
   model.failure = new Error('damaged')
   expect(textsOf(await base.search(question))[0]).toBe('Throw the ball to the dog.')
   expect(wb.loggedProblems).toMatchObject([{ message: 'the sentence model failed; a search did not use it' }])
+})
+
+test('rows that the caller may not see do not decide whether the model is used', async () => {
+  const { wb, model } = await openWithModel()
+  const { workspaceId } = await makeWorkspace(wb, { rlacEnabled: true })
+  const base = await makeBase(wb, { workspaceId })
+  for (const text of [...others, answer]) await base.ingest(text, { visibleTo: ['*'] })
+  await wb.settle()
+  model.failure = new Error('busy')
+  for (let count = 0; count < 10; count++) await base.ingest(`Hidden ${count}.`, { visibleTo: ['bob'] })
+  await wb.settle()
+  model.failure = undefined
+  const asAlice = { 'x-view-as-principal': 'alice' }
+  const { body } = await wb.send(`POST ${base.path}/search`, { text: question }, asAlice)
+  expect(textsOf(body as unknown as { payload: Record<string, unknown> }[])[0]).toBe(answer)
+  expect(wb.loggedProblems.length).toBeGreaterThan(0)
+})
+
+test('a large ingest in one workspace does not delay the vectors of another', async () => {
+  const { wb, model } = await openWithModel({ server: true })
+  const { embed } = model
+  let release!: () => void
+  const isReleased = new Promise<void>(resolve => {
+    release = resolve
+  })
+  model.embed = (...call) => isReleased.then(() => embed(...call))
+  const [large, small] = [await makeBase(wb), await makeBase(wb)]
+  const records = Array.from({ length: 200 }, (_, index) => ({ id: `r${index}`, text: `Large ${index}.` }))
+  await wb.send(`POST ${large.path}/records`, { records })
+  await small.ingest('Small.')
+  release()
+  await expect.poll(() => model.passages).toHaveLength(201)
+  expect(model.passages.findIndex(text => text.includes('Small'))).toBeLessThan(100)
 })
 
 test('a knowledge base without search by meaning has no vectors, until it is turned on', async () => {

@@ -17,7 +17,7 @@ export interface RetrievedPassage {
 export type RetrievePassages = (
   workspaceId: string,
   body: SearchManyRequest,
-  caller: Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal'>,
+  caller: Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal'>,
 ) => Promise<readonly RetrievedPassage[]>
 
 /** Result of a search before the first model request. */

@@ -91,7 +91,7 @@ export interface RequestContext {
 }
 
 /** Caller of a turn. */
-type TurnCaller = Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal' | 'requestId'>
+type TurnCaller = Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal' | 'requestId'>
 
 /** Agent, conversation, model and limits of a turn. */
 interface TurnContext {
@@ -200,10 +200,11 @@ export class Turns {
     }
     const { auth, client, requestId } = caller
     const rowAccess = (workspaceId: string) => caller.rowAccess(workspaceId)
+    const reauthorize = () => caller.reauthorize()
     const request = {
       conversationKey,
       body,
-      caller: { auth, client, rowAccess, requestId, signal },
+      caller: { auth, client, reauthorize, rowAccess, requestId, signal },
       isUnstreamed: false,
     }
     let sources: SourceSet | undefined

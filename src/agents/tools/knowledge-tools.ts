@@ -157,6 +157,7 @@ export class KnowledgeTools {
     const options = {
       auth: context.caller.auth,
       client: context.caller.client,
+      reauthorize: () => context.caller.reauthorize(),
       rowAccess: (workspaceId: string) => context.caller.rowAccess(workspaceId),
       signal: context.signal,
       skipsDeleted: true,

@@ -21,7 +21,7 @@ export interface ToolPassage {
 export interface ToolContext {
   readonly workspaceId: string
   /** Caller of the turn. Tools read only content that it may see. */
-  readonly caller: Pick<Caller, 'auth' | 'client' | 'rowAccess' | 'signal' | 'requestId'>
+  readonly caller: Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal' | 'requestId'>
   /** Knowledge bases of the conversation, or those of the agent if the conversation has none. Empty means all. */
   readonly knowledgeBaseIds: readonly string[]
   /** Maximum total number of tokens of the passages that one call returns. */

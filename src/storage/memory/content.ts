@@ -246,7 +246,7 @@ class MemoryContent {
         if (entry) return 'exists'
         const { workspaceId, name, lexical, fitted } = change
         const id = ++this.#lastCollection
-        const state = { version: 0, records: 0, fittedRecords: 0, isModelOutdated: false }
+        const state = { version: 0, records: 0, vectorsThrough: 0, fittedRecords: 0, isModelOutdated: false }
         return {
           collection: { id, workspaceId, name, lexical, fitted, ...state },
           records: new Map(),

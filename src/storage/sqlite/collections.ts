@@ -103,7 +103,8 @@ function toCollection({ workspaceId, name }: CollectionKey, row: CollectionRow):
   const { id, dimension, metric, generation, version, records, vectors, fittedRecords } = row
   const settings = { dimension, metric, lexical: row.lexical === 1, fitted: row.fitted === 1 }
   const isModelOutdated = settings.fitted && generation > 0 && row.fittedThrough === 0
-  const counts = { records, vectors, fittedRecords }
+  const vectorsThrough = row.space === defaultSpace ? 0 : row.filledThrough
+  const counts = { records, vectors, vectorsThrough, fittedRecords }
   return { id, workspaceId, name, ...settings, generation, version, ...counts, isModelOutdated }
 }
 
