@@ -8,6 +8,7 @@ import type { RecordView, ScoredRecord, SearchConstraints } from '../storage/con
 import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
 import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor, type Visibility } from '../storage/visibility.ts'
+import { explainRecords, type OrderedRanking } from './explanation.ts'
 import {
   type FeedbackPassage,
   feedbackPassagesMax,
@@ -60,6 +61,8 @@ interface SearchPlan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly poolSize: number
+  /** True to explain the hits. */
+  readonly explains: boolean
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
@@ -84,6 +87,7 @@ export interface BaseRanking {
   readonly coverageText: string | undefined
   readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
+  readonly plan: SearchPlan
 }
 
 /** The part of a caller that a search needs. */
@@ -121,7 +125,9 @@ export class Searcher {
     const prepared = await this.prepareAtLeast(0, context, body, caller)
     return this.queue.run(caller, async () => {
       const ranking = await this.rankCandidates(prepared)
-      const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
+      const fused = fuseCandidates(ranking)
+      const ordered = applyReranking(ranking, fused)
+      const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
       return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
     })
   }
@@ -168,6 +174,7 @@ export class Searcher {
       coverageText: plan.showCoverage ? plan.text : undefined,
       visibility: plan.constraints.visibility,
       ignored: plan.ignored,
+      plan,
     }
   }
 
@@ -188,7 +195,13 @@ export class Searcher {
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
     const query = embedded ?? (await this.embedQuery(context, plan, signal))
     if (mode === 'vector')
-      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
+      return {
+        vector: await rankByVector(context, plan, query),
+        lexical: [],
+        lexicalWeight: 0,
+        poolSize,
+        query,
+      }
     const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
     return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
   }
@@ -220,8 +233,9 @@ export class Searcher {
     ])
     if (!list) return lists
     if (plan.lexicalWeight === undefined) {
-      const weight = sentenceWeight(await bestCoverage(context, plan, lists))
-      return { ...lists, sentences: { list, weight } }
+      const coverage = await bestCoverage(context, plan, lists)
+      const weighting = lists.weighting && { ...lists.weighting, coverage }
+      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
     }
     // Words keep their weight, and the two vector rankings share the rest.
     const weight = (1 - plan.lexicalWeight) / 2
@@ -238,7 +252,18 @@ async function rankHybrid(
 ): Promise<RankedLists> {
   const { poolSize } = plan
   if (hasNoSimilarity(context, query))
-    return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+    return {
+      vector: [],
+      lexical: await rankByWords(context, plan),
+      lexicalWeight: 1,
+      poolSize,
+      weighting: {
+        lexicalWeight: plan.lexicalWeight ?? lexicalWeightDefault,
+        requested: plan.lexicalWeight !== undefined,
+        knownShare: 0,
+        coverage: null,
+      },
+    }
   const [vector, lexical, representedShare] = await Promise.all([
     rankByVector(context, plan, query),
     rankByWords(context, plan),
@@ -248,7 +273,19 @@ async function rankHybrid(
   const isPlaceholder = context.isFittedByRuntime && query.generation === 0
   const requestedWeight =
     plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-  const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
+  const lists = {
+    vector,
+    lexical,
+    lexicalWeight: 1 - (1 - requestedWeight) * representedShare,
+    poolSize,
+    query,
+    weighting: {
+      lexicalWeight: requestedWeight,
+      requested: plan.lexicalWeight !== undefined,
+      knownShare: representedShare,
+      coverage: null,
+    },
+  }
   return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
 }
 
@@ -309,14 +346,17 @@ async function withFeedback(
   plan: SearchPlan,
   query: EmbeddedQuery,
   lists: RankedLists,
-) {
+): Promise<RankedLists> {
   const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
   const best = fuseLists(lists)
     .filter(({ record, score }) => score > 0 && similar.has(record))
     .slice(0, feedbackPassagesMax)
   if (best.length === 0) return lists
-  const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
-  return { ...lists, vector: await rankByVector(context, plan, { ...query, vector }) }
+  const moved = {
+    ...query,
+    vector: feedbackQuery(query.vector, await feedbackOf(context, plan, best)),
+  }
+  return { ...lists, vector: await rankByVector(context, plan, moved), query: moved }
 }
 
 async function feedbackOf(
@@ -330,10 +370,9 @@ async function feedbackOf(
   return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
 }
 
-/** Returns the candidates of a ranking, best first: fuses the lists of a hybrid search, and applies reranking. */
-export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
-  const { mode, lists } = ranking
-  return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
+/** Returns the candidates of a ranking, best first, before reranking: fuses the lists of a hybrid search. */
+export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRecord[] {
+  return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
 /** Applies the requested reranking to the candidates of a ranking. */
@@ -388,6 +427,7 @@ function createPlan(
     poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
+    explains: body.explain ?? false,
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
@@ -449,7 +489,7 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
 /**
  * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
  */
-export async function readHits(
+async function readHits(
   { context, showVectors, coverageText, visibility }: BaseRanking,
   candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
@@ -466,6 +506,20 @@ export async function readHits(
       const view = byRecord.get(record)
       return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
     }),
+  )
+}
+
+/** Like {@link readHits}, but also explains the hits if the request asks for it. */
+export async function readExplainedHits(
+  ordered: OrderedRanking<BaseRanking>,
+  candidates: readonly ScoredRecord[],
+): Promise<Map<number, SearchHit>> {
+  const { ranking } = ordered
+  const hits = await readHits(ranking, candidates)
+  if (!ranking.plan.explains) return hits
+  const explanations = await explainRecords(ordered, [...hits.keys()])
+  return new Map(
+    [...hits].map(([record, hit]) => [record, { ...hit, explanation: explanations.get(record)! }]),
   )
 }
 
