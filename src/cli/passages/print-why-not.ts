@@ -70,7 +70,7 @@ function describeStage(
     case 'candidates':
       return `no passage of ${name} is among the best of any list; its best passage${chunk} was not ranked`
     case 'topK':
-      return `${name} is not among the first ${topK} results: its best passage${chunk} has rank ${rank} and score ${score?.toFixed(4)}, and the last result has ${cutoffScore?.toFixed(4)}`
+      return `${name} is not ${topK === 1 ? 'the first result' : `among the first ${topK} results`}: its best passage${chunk} has rank ${rank} and score ${score?.toFixed(4)}, and the last result has ${cutoffScore?.toFixed(4)}`
   }
 }
 
