@@ -106,6 +106,8 @@ type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly 
 
 /** A ranking that can be explained. */
 export interface RankedSearch extends OrderedRanking<BaseRanking> {
+  /** True if passages with a sentence vector are also ranked by the sentence model. */
+  readonly usesSentences: boolean
   /** Ranks each list again with the same question, another limit, and an additional filter. */
   rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
 }
@@ -167,12 +169,18 @@ export class Searcher {
       const fused = fuseCandidates(ranking)
       const ordered = applyReranking(ranking, fused)
       const rankAgain: RankedSearch['rankAgain'] = options => this.rankAgain(prepared, ranking, options)
-      return { result: await work({ ranking, fused, ordered, rankAgain }) }
+      const usesSentences = this.usesSentences(context, prepared.plan)
+      return { result: await work({ ranking, fused, ordered, usesSentences, rankAgain }) }
     }
     const { result } = await this.queue.run(caller, () =>
       retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged)),
     )
     return result
+  }
+
+  private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
+    const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    return isEnabled && mode === 'hybrid' && !isTyping
   }
 
   /** Ranks each list of a ranking again, with another limit and filter. */

@@ -129,7 +129,13 @@ export class WhyNotSearch {
     ])
     const { lists, words } = explanations.get(best)!
     const { id, chunkIndex } = byRecord.get(best)!
-    const shownWords = words.filter(({ score, passages }) => score === 0 && passages > 0)
+    const missing = words.filter(({ score, passages }) => score === 0 && passages > 0)
+    const remedies = remediesFor({
+      stage,
+      rank: index + 1,
+      words: missing.map(({ word }) => word),
+      needsVectors: search.usesSentences && !own.scores.sentences.has(best),
+    })
     return {
       stage,
       errorMessage: null,
@@ -148,10 +154,7 @@ export class WhyNotSearch {
       }),
       words,
       beatenBy: stage === 'found' ? [] : await this.readResults(ranking, ordered.slice(0, topK)),
-      remedies:
-        stage === 'found'
-          ? []
-          : remediesFor(ranking, { stage, rank: index + 1, words: shownWords.map(({ word }) => word) }),
+      remedies: stage === 'found' ? [] : remedies,
     }
   }
 
@@ -201,18 +204,23 @@ function stageOf(
   return mode !== 'vector' && !isLexical && hasPhrase(plan.text!) ? 'phrase' : 'candidates'
 }
 
-function remediesFor(
-  { context, lists, mode, plan }: BaseRanking,
-  { stage, rank, words }: { stage: string; rank: number; words: readonly string[] },
-): Remedy[] {
-  const canHaveSentences = mode === 'hybrid' && !plan.isTyping && context.base.semantic !== false
+function remediesFor({
+  stage,
+  rank,
+  words,
+  needsVectors,
+}: {
+  stage: WhyNot['stage']
+  rank: number
+  words: string[]
+  /** True if the passage has no sentence vector yet. */
+  needsVectors: boolean
+}): Remedy[] {
   return [
     ...(stage === 'topK' ? [{ action: 'raiseTopK' as const, topK: rank }] : []),
     ...(stage === 'phrase' ? [{ action: 'removePhrase' as const }] : []),
-    ...(words.length > 0 ? [{ action: 'useWords' as const, words: [...words] }] : []),
-    ...(canHaveSentences && !lists.sentences && context.store.spaces
-      ? [{ action: 'waitForVectors' as const }]
-      : []),
+    ...(words.length > 0 ? [{ action: 'useWords' as const, words }] : []),
+    ...(needsVectors ? [{ action: 'waitForVectors' as const }] : []),
   ]
 }
 

@@ -80,6 +80,18 @@ test('says that a document has no passages, or that sentence vectors are missing
   expect((await whyNot(wb, base, weak, { topK: 1 })).remedies).toContainEqual({ action: 'waitForVectors' })
 })
 
+test('sentence vectors are missing only if the search would use them', async () => {
+  const { wb, base, ingest } = await openBase()
+  await wb.settle()
+  const added = await ingest('A gardener has a key.')
+  const remediesOf = async (body: object) =>
+    (await whyNot(wb, base, added, { topK: 1, ...body })).remedies.map(({ action }) => action)
+  expect(await remediesOf({})).toContain('waitForVectors')
+  expect(await remediesOf({ lexicalWeight: 1 })).not.toContain('waitForVectors')
+  await wb.settle()
+  expect(await remediesOf({})).not.toContain('waitForVectors')
+})
+
 test('a hidden document is not found, like a missing one; a caller who manages access learns that it is hidden', async () => {
   const { workspace, base, operator, as } = await openRestrictedWorkspace()
   const text = 'Revoke a key.'
