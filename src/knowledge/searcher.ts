@@ -8,6 +8,7 @@ import type { RecordView, ScoredRecord, SearchConstraints } from '../storage/con
 import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
 import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor, type Visibility } from '../storage/visibility.ts'
+import { explainRecords, type OrderedRanking } from './explanation.ts'
 import {
   type FeedbackPassage,
   feedbackPassagesMax,
@@ -65,6 +66,8 @@ interface SearchPlan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly poolSize: number
+  /** True to explain the hits. */
+  readonly explains: boolean
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
@@ -89,6 +92,7 @@ export interface BaseRanking {
   readonly coverageText: string | undefined
   readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
+  readonly plan: SearchPlan
 }
 
 /** The part of a caller that a search needs. */
@@ -101,6 +105,16 @@ export interface PreparedSearch {
   /** Undefined if the search needs no vector, or if the runtime itself embeds the text. */
   readonly query: EmbeddedQuery | undefined
   readonly signal: AbortSignal
+}
+
+type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly ScoredRecord[]>>
+
+/** A ranking that can be explained. */
+export interface RankedSearch extends OrderedRanking<BaseRanking> {
+  /** True if passages with a sentence vector are also ranked by the sentence model. */
+  readonly usesSentences: boolean
+  /** Ranks each list again with the same question, another limit, and an additional filter. */
+  rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
 }
 
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
@@ -130,14 +144,11 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
   ): Promise<SearchResult> {
-    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
-    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
-      if (hasWaited) await caller.reauthorize()
-      const current = hasWaited
-        ? await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query)
-        : prepared
-      const ranking = await this.rankCandidates(current)
-      const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
+    return this.runInTurn(openContext, body, caller, async prepared => {
+      const ranking = await this.rankCandidates(prepared)
+      const fused = fuseCandidates(ranking)
+      const ordered = applyReranking(ranking, fused)
+      const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
       return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
     })
   }
@@ -149,6 +160,72 @@ export class Searcher {
    */
   prepare(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<PreparedSearch> {
     return this.prepareAtLeast(poolSizeMin, context, body, caller)
+  }
+
+  /**
+   * Ranks candidates, and calls `work` with them when it is the caller's turn. Calls `work` again if the vector space changes
+   * in the meantime.
+   *
+   * @throws the codes of {@link search}
+   */
+  async inspect<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    work: (search: RankedSearch) => Promise<T>,
+  ): Promise<T> {
+    return this.runInTurn(openContext, body, caller, async prepared => {
+      const run = async () => {
+        const ranking = await this.rankCandidates(prepared)
+        const fused = fuseCandidates(ranking)
+        const ordered = applyReranking(ranking, fused)
+        const rankAgain: RankedSearch['rankAgain'] = options => this.rankAgain(prepared, ranking, options)
+        const usesSentences = this.usesSentences(prepared.context, prepared.plan)
+        return { result: await work({ ranking, fused, ordered, usesSentences, rankAgain }) }
+      }
+      const { result } = await retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged))
+      return result
+    })
+  }
+
+  private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
+    const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    return isEnabled && mode === 'hybrid' && !isTyping
+  }
+
+  /** Ranks each list of a ranking again, with another limit and filter. */
+  private async rankAgain(
+    { context, plan, signal }: PreparedSearch,
+    { mode, lists }: BaseRanking,
+    { limit, filter }: { limit: number; filter?: Filter },
+  ): Promise<ListsByName> {
+    const constraints = { ...plan.constraints, filter: joinFilters(plan.constraints.filter, filter) }
+    const again = { ...plan, poolSize: limit, constraints }
+    const [vector, lexical, sentences] = await Promise.all([
+      lists.query ? rankByVector(context, again, lists.query) : [],
+      mode === 'vector' ? [] : rankByWords(context, again),
+      lists.sentences ? this.sentences?.rank(context, plan.text!, { limit, constraints }, signal) : undefined,
+    ])
+    return { vector, lexical, sentences: sentences?.list ?? [] }
+  }
+
+  /**
+   * Prepares a search, and calls `work` with it when it is the caller's turn. Prepares it again if it had to wait.
+   *
+   * @param openContext  opens the knowledge base
+   */
+  private async runInTurn<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    work: (prepared: PreparedSearch) => Promise<T>,
+  ): Promise<T> {
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
+    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
+      if (!hasWaited) return work(prepared)
+      await caller.reauthorize()
+      return work(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
+    })
   }
 
   /**
@@ -188,6 +265,7 @@ export class Searcher {
       coverageText: plan.showCoverage ? plan.text : undefined,
       visibility: plan.constraints.visibility,
       ignored: plan.ignored,
+      plan,
     }
   }
 
@@ -208,7 +286,13 @@ export class Searcher {
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
     const query = embedded ?? (await this.embedQuery(context, plan, signal))
     if (mode === 'vector')
-      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
+      return {
+        vector: await rankByVector(context, plan, query),
+        lexical: [],
+        lexicalWeight: 0,
+        poolSize,
+        query,
+      }
     const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
     return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
   }
@@ -241,8 +325,9 @@ export class Searcher {
     if (!ranking || !isFilled(ranking, lists)) return lists
     const { list } = ranking
     if (plan.lexicalWeight === undefined) {
-      const weight = sentenceWeight(await bestCoverage(context, plan, lists))
-      return { ...lists, sentences: { list, weight } }
+      const coverage = await bestCoverage(context, plan, lists)
+      const weighting = lists.weighting && { ...lists.weighting, coverage }
+      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
     }
     // Words keep their weight, and the two vector rankings share the rest.
     const weight = (1 - plan.lexicalWeight) / 2
@@ -269,7 +354,18 @@ async function rankHybrid(
 ): Promise<RankedLists> {
   const { poolSize } = plan
   if (hasNoSimilarity(context, query))
-    return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+    return {
+      vector: [],
+      lexical: await rankByWords(context, plan),
+      lexicalWeight: 1,
+      poolSize,
+      weighting: {
+        lexicalWeight: plan.lexicalWeight ?? lexicalWeightDefault,
+        requested: plan.lexicalWeight !== undefined,
+        knownShare: 0,
+        coverage: null,
+      },
+    }
   const [vector, lexical, representedShare] = await Promise.all([
     rankByVector(context, plan, query),
     rankByWords(context, plan),
@@ -279,7 +375,19 @@ async function rankHybrid(
   const isPlaceholder = context.isFittedByRuntime && query.generation === 0
   const requestedWeight =
     plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-  const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
+  const lists = {
+    vector,
+    lexical,
+    lexicalWeight: 1 - (1 - requestedWeight) * representedShare,
+    poolSize,
+    query,
+    weighting: {
+      lexicalWeight: requestedWeight,
+      requested: plan.lexicalWeight !== undefined,
+      knownShare: representedShare,
+      coverage: null,
+    },
+  }
   return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
 }
 
@@ -340,14 +448,17 @@ async function withFeedback(
   plan: SearchPlan,
   query: EmbeddedQuery,
   lists: RankedLists,
-) {
+): Promise<RankedLists> {
   const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
   const best = fuseLists(lists)
     .filter(({ record, score }) => score > 0 && similar.has(record))
     .slice(0, feedbackPassagesMax)
   if (best.length === 0) return lists
-  const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
-  return { ...lists, vector: await rankByVector(context, plan, { ...query, vector }) }
+  const moved = {
+    ...query,
+    vector: feedbackQuery(query.vector, await feedbackOf(context, plan, best)),
+  }
+  return { ...lists, vector: await rankByVector(context, plan, moved), query: moved }
 }
 
 async function feedbackOf(
@@ -361,10 +472,9 @@ async function feedbackOf(
   return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
 }
 
-/** Returns the candidates of a ranking, best first: fuses the lists of a hybrid search, and applies reranking. */
-export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
-  const { mode, lists } = ranking
-  return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
+/** Returns the candidates of a ranking, best first, before reranking: fuses the lists of a hybrid search. */
+export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRecord[] {
+  return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
 /** Applies the requested reranking to the candidates of a ranking. */
@@ -419,6 +529,7 @@ function createPlan(
     poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
+    explains: body.explain ?? false,
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
@@ -480,7 +591,7 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
 /**
  * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
  */
-export async function readHits(
+async function readHits(
   { context, showVectors, coverageText, visibility }: BaseRanking,
   candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
@@ -497,6 +608,20 @@ export async function readHits(
       const view = byRecord.get(record)
       return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
     }),
+  )
+}
+
+/** Like {@link readHits}, but also explains the hits if the request asks for it. */
+export async function readExplainedHits(
+  ordered: OrderedRanking<BaseRanking>,
+  candidates: readonly ScoredRecord[],
+): Promise<Map<number, SearchHit>> {
+  const { ranking } = ordered
+  const hits = await readHits(ranking, candidates)
+  if (!ranking.plan.explains) return hits
+  const explanations = await explainRecords(ordered, [...hits.keys()])
+  return new Map(
+    [...hits].map(([record, hit]) => [record, { ...hit, explanation: explanations.get(record)! }]),
   )
 }
 
