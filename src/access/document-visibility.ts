@@ -1,6 +1,8 @@
-import type { RowStore } from '../storage/rows.ts'
+import type { RowStore, Stored } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { Visibility } from '../storage/visibility.ts'
 import { documentMatcher } from './policy/document-fields.ts'
+import { documentTags } from './policy/document-tags.ts'
 import type { AccessTarget, RowAccess } from './row-access.ts'
 
 /** The document that something refers to; null for a passage or a job without a document. */
@@ -18,6 +20,24 @@ export function existedAt({ createdAt }: Pick<DocumentRow, 'createdAt'>, time: s
 }
 
 /**
+ * Returns a document if a caller may see it. If its tags show that it is hidden, it is not read, so that the time does not depend
+ * on its size.
+ */
+export async function findVisibleDocument(
+  rows: RowStore,
+  {
+    workspaceId,
+    knowledgeBaseId,
+    documentId,
+  }: Pick<DocumentRow, 'workspaceId' | 'knowledgeBaseId' | 'documentId'>,
+  visibility: Visibility,
+): Promise<Stored<DocumentRow> | undefined> {
+  const key = [workspaceId, knowledgeBaseId, documentId]
+  const stored = await rows.get(tables.documents, key, documentTags(knowledgeBaseId, visibility))
+  return stored && documentMatcher(visibility)(stored.row) ? stored : undefined
+}
+
+/**
  * Returns true if a caller may see the document that something refers to. A caller who may not see all rows cannot see
  * what refers to a missing document, even if a later document has its ID.
  *
@@ -30,14 +50,13 @@ export async function isDocumentVisible(
   action: AccessTarget['action'],
 ): Promise<boolean> {
   if (!access.isEnabled) return true
-  const [base, document] = await Promise.all([
-    rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
-    rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]),
-  ])
+  const base = await rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId])
   if (!base) return false
-  return access.canRead(base.row, { action }, visibility => {
+  return access.canRead(base.row, { action }, async visibility => {
     if (!visibility.filter) return true
-    if (!document || !existedAt(document.row, createdAt)) return false
-    return documentMatcher(visibility)(document.row)
+    if (knowledgeBaseId === null || documentId === null) return false
+    const key = { workspaceId, knowledgeBaseId, documentId }
+    const document = await findVisibleDocument(rows, key, visibility)
+    return document !== undefined && existedAt(document.row, createdAt)
   })
 }

@@ -10,6 +10,7 @@ import type { Actor, Visibility } from '../storage/visibility.ts'
 import type { DecisionDraft } from './decisions/decision-recorder.ts'
 import { builtInPolicy, enabledPolicyDsl } from './policy/base-policy.ts'
 import { type CompiledPolicy, compilePolicy, toApiFilter, toFilter } from './policy/compile.ts'
+import { documentTags } from './policy/document-tags.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
 import { type Policy, parsePolicy } from './policy/parse.ts'
 import { toRecordedCaller } from './recorded-caller.ts'
@@ -83,6 +84,8 @@ export interface RowAccess {
   openChange(base: PolicyBase, target: AccessTarget): UndecidedChange
   /** Returns true if the caller may see all rows of a knowledge base. Not recorded, because nothing is read. */
   seesAll(base: PolicyBase): boolean
+  /** Returns {@link documentTags} for what the caller may see. Not recorded, because nothing is read. */
+  documentTags(base: PolicyBase): readonly string[] | undefined
 }
 
 /** Returns the visibility of all rows, for work of the runtime itself. Never use it for the response to a caller. */
@@ -254,6 +257,10 @@ class RecordedAccess implements RowAccess {
     return !this.decide(base).visibility.filter
   }
 
+  documentTags(base: PolicyBase): readonly string[] | undefined {
+    return documentTags(base.knowledgeBaseId, this.decide(base).visibility)
+  }
+
   /** @throws policy_principal_required */
   #requireDecision(base: PolicyBase, target: AccessTarget): RowDecision {
     const decided = this.decide(base)
@@ -276,6 +283,7 @@ function unrestrictedAccess(actor: Actor): RowAccess {
     canRead: async (_base, _target, decide) => decide(visibility),
     openChange: () => ({ visibility, authorize: requireMatch }),
     seesAll: () => true,
+    documentTags: () => undefined,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { isDocumentVisible } from '../access/document-visibility.ts'
+import type { RowAccess } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import { isoTimestamp } from '../contract/fields.ts'
@@ -51,8 +52,9 @@ export class Jobs {
     const { rows, pager } = this.deps
     const access = await caller.rowAccess(workspaceId)
     access.requirePrincipal()
-    const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
-    if (!access.isEnabled) return pager.page(tables.jobs, newestFirst, query)
+    const all = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
+    if (!access.isEnabled) return pager.page(tables.jobs, all, query)
+    const newestFirst = { ...all, tags: await this.tagsOfVisible(workspaceId, access) }
     const search = {
       select: async ({ row: job }: Stored<JobRow>) =>
         (await isDocumentVisible(rows, job, access, 'list')) ? job : undefined,
@@ -64,6 +66,16 @@ export class Jobs {
     const rest = { limit: 1, cursor: page.nextCursor }
     const { items } = await pager.searchPage(tables.jobs, newestFirst, rest, search)
     return items.length > 0 ? page : { ...page, nextCursor: null }
+  }
+
+  /** Returns tags of which each job that the caller may see has at least one. */
+  private async tagsOfVisible(workspaceId: string, access: RowAccess): Promise<string[]> {
+    const { pager } = this.deps
+    const list = { index: 'byWorkspace', prefix: [workspaceId] }
+    const tags: string[] = []
+    for await (const slice of pager.slices(tables.knowledgeBases, list))
+      for (const { row } of slice) tags.push(...(access.documentTags(row) ?? [row.knowledgeBaseId]))
+    return tags
   }
 
   /** @throws workspace_not_found, job_not_found, policy_principal_required */

@@ -1,5 +1,7 @@
 import type { Caller } from '../access/caller.ts'
+import { findVisibleDocument } from '../access/document-visibility.ts'
 import { documentMatcher, policyPayload } from '../access/policy/document-fields.ts'
+import { documentTags } from '../access/policy/document-tags.ts'
 import type { AccessTarget, RowAccess } from '../access/row-access.ts'
 import { deleteDocumentVersions } from '../access/versions/version-removal.ts'
 import { documentVersions } from '../access/versions/version-write.ts'
@@ -11,7 +13,7 @@ import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { CollectionKey, RecordView } from '../storage/content.ts'
-import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
+import type { Cursors, Pager, RowPage, RowRange } from '../storage/cursor.ts'
 import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
@@ -77,7 +79,7 @@ export class Documents {
     caller: ContentCaller,
   ): Promise<RowPage<DocumentRow>> {
     const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
-    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    const list = documentsIn({ workspaceId, knowledgeBaseId }, visibility)
     if (!visibility.filter) return this.parts.pager.page(tables.documents, list, query)
     const isVisible = documentMatcher(visibility)
     const accepts = (row: DocumentRow): row is DocumentRow => isVisible(row)
@@ -91,7 +93,7 @@ export class Documents {
    */
   async count({ workspaceId, knowledgeBaseId }: BaseKey, caller: ContentCaller): Promise<number> {
     const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
-    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    const list = documentsIn({ workspaceId, knowledgeBaseId }, visibility)
     if (!visibility.filter) return this.parts.rows.count(tables.documents, list.index, list.prefix)
     const isVisible = documentMatcher(visibility)
     let count = 0
@@ -151,13 +153,12 @@ export class Documents {
    */
   async findForHit(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow | undefined> {
     const { base, access } = await this.accessTo(documentKey, caller)
-    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
-    const isVisible = await access.canRead(
-      base,
-      { action: 'search' },
-      visibility => stored !== undefined && documentMatcher(visibility)(stored.row),
-    )
-    return isVisible ? stored?.row : undefined
+    let stored: Stored<DocumentRow> | undefined
+    await access.canRead(base, { action: 'search' }, async visibility => {
+      stored = await findVisibleDocument(this.parts.rows, documentKey, visibility)
+      return stored !== undefined
+    })
+    return stored?.row
   }
 
   /**
@@ -322,8 +323,8 @@ export class Documents {
     const { base, access } = await this.accessTo(documentKey, caller)
     const use = { action: 'get', resourceId: documentKey.documentId } as const
     const visibility = access.visibility(base, use)
-    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
-    if (stored && documentMatcher(visibility)(stored.row)) return { row: stored.row, visibility }
+    const stored = await findVisibleDocument(this.parts.rows, documentKey, visibility)
+    if (stored) return { row: stored.row, visibility }
     access.recordDenial(base, use)
     throw await this.notFound(documentKey)
   }
@@ -361,11 +362,17 @@ export class Documents {
   ): Promise<Stored<DocumentRow>> {
     const { base, access } = await this.accessTo(documentKey, caller)
     const change = access.openChange(base, { action, resourceId: documentKey.documentId })
-    const stored = await this.parts.rows.get(tables.documents, keyOf(documentKey))
+    const stored = await findVisibleDocument(this.parts.rows, documentKey, change.visibility)
     if (!stored && !change.visibility.filter) throw await this.notFound(documentKey)
-    change.authorize(stored !== undefined && documentMatcher(change.visibility)(stored.row))
+    change.authorize(stored !== undefined)
     return stored!
   }
+}
+
+/** Returns the list of the documents of a knowledge base that can be visible. */
+function documentsIn({ workspaceId, knowledgeBaseId }: BaseKey, visibility: Visibility): RowRange {
+  const tags = documentTags(knowledgeBaseId, visibility)
+  return { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId], tags }
 }
 
 /**

@@ -105,8 +105,8 @@ export interface RowPage<Row> {
 /** An index, and the prefix of its columns that selects the rows. */
 export interface RowList extends Pick<ListQuery, 'index' | 'prefix'> {}
 
-/** A list of rows that can be in descending order, and can end at a given value. */
-export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'through'> {
+/** A list of rows that can be in descending order, can be limited to tags, and can end at a given value. */
+export interface RowRange extends RowList, Pick<ListQuery, 'descending' | 'through' | 'tags'> {
   /** Identifies the condition that selects rows. It is part of the list identity for which a cursor is valid. */
   readonly filter?: string
 }

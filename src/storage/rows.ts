@@ -11,6 +11,12 @@ export interface AnyTable {
    * columns. `ordinal` is the insertion order. An index that consists of only this column does not need an SQL index.
    */
   readonly indexes: Readonly<Record<string, readonly string[]>>
+  /**
+   * True if rows have tags, which the driver computes. The first column of the key and of the indexes is then the workspace.
+   *
+   * @see documentTags
+   */
+  readonly hasTags?: true
 }
 
 /** Declaration of a table, with the type of its rows. */
@@ -61,6 +67,11 @@ export interface ListQuery {
   /** Maximum total length of the rows as JSON. The list ends with the row that exceeds it. */
   readonly charsMax?: number
   readonly descending?: boolean
+  /**
+   * Selects the rows that have at least one of these tags, without reading others. Only for a table with tags, and a list in the
+   * order of `ordinal`. The rows must also match the prefix: a driver need not check it.
+   */
+  readonly tags?: readonly string[]
   /** Last value to include, in the first column after the prefix. Rows with null in that column are omitted. */
   readonly through?: string | number
 }
@@ -172,7 +183,14 @@ export interface RowsSize {
 
 /** Reads and writes control rows. Every method can throw `control_plane_unavailable`. */
 export interface RowStore {
-  get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Promise<Stored<Row> | undefined>
+  /**
+   * @param tags  if set, a row without any of these tags is treated as missing, and not read. Only for a table with tags
+   */
+  get<Row extends object>(
+    table: RowTable<Row>,
+    key: readonly ColumnValue[],
+    tags?: readonly string[],
+  ): Promise<Stored<Row> | undefined>
   list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]>
   count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<number>
   /** Returns the number and the size of rows. Reads each row, but not its text, so it takes longer than `count`. */

@@ -300,6 +300,7 @@ export const tables = {
   }),
   documents: declareTable<DocumentRow>({
     name: 'documents',
+    hasTags: true,
     key: ['workspaceId', 'knowledgeBaseId', 'documentId'],
     unique: { ingestKey: ['ingestKey'], nameKey: ['nameKey'] },
     indexes: {
@@ -452,6 +453,7 @@ export const tables = {
   }),
   jobs: declareTable<JobRow>({
     name: 'jobs',
+    hasTags: true,
     key: ['workspaceId', 'jobId'],
     unique: {},
     indexes: {

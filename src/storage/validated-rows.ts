@@ -27,8 +27,8 @@ export function withValidatedRows(rows: RowStore): RowStore {
   })
   return {
     ...rows,
-    async get(table, key) {
-      const stored = await rows.get(table, key)
+    async get(table, key, tags) {
+      const stored = await rows.get(table, key, tags)
       return stored && requireValid(table, stored, validRows)
     },
     async list(table, query) {

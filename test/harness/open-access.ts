@@ -13,4 +13,5 @@ export const openAccess: AccessOf = async actor => ({
   canRead: async (_base, _use, decide) => decide(visibility),
   openChange: () => ({ visibility, authorize() {} }),
   seesAll: () => true,
+  documentTags: () => undefined,
 })

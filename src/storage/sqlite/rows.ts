@@ -41,15 +41,37 @@ export class SqliteRows {
     this.#connection = connection
   }
 
-  get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Stored<Row> | undefined {
+  /** Looks up the key and the tags in indexes, and reads the row only if it has one of the tags. */
+  get<Row extends object>(
+    table: RowTable<Row>,
+    key: readonly ColumnValue[],
+    tags?: readonly string[],
+  ): Stored<Row> | undefined {
     requireLength(table.key, key)
+    if (!tags) return this.#get(table, key)
+    return this.#connection.snapshot(() => {
+      // A missing row has no tags either. Its tags are looked up, too, so that this takes the same time.
+      const ordinal = this.ordinalOf(table, key) ?? 0
+      return this.#hasTag(table, key[0]!, ordinal, tags) ? this.#get(table, key) : undefined
+    })
+  }
+
+  #get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Stored<Row> | undefined {
     const row = this.#connection
       .prepare<StoredRow>(`SELECT ${columnsOfRow} FROM ${table.name} WHERE ${equalitySql(table.key)}`)
       .get(...key)
     return row && decodeRow<Row>(table, row)
   }
 
+  #hasTag(table: AnyTable, workspaceId: ColumnValue, ordinal: number, tags: readonly string[]): boolean {
+    const sql = `SELECT 1 FROM ${tagTable(table)} WHERE workspaceId = ? AND tag = ? AND ordinal = ?`
+    const statement = this.#connection.prepare(sql)
+    return tags.some(tag => statement.get(workspaceId, tag, ordinal) !== undefined)
+  }
+
   list<Row extends object>(table: RowTable<Row>, query: ListQuery): Stored<Row>[] {
+    const { tags } = query
+    if (tags) return this.#connection.snapshot(() => this.#listTagged(table, query, tags))
     const columns = columnsOf(table, query.index)
     const sorting = columns.slice(query.prefix.length)
     if (query.after) requireLength(sorting, query.after)
@@ -74,6 +96,39 @@ export class SqliteRows {
       return storedRows.map(row => decodeRow<Row>(table, row))
     }
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
+  }
+
+  /** Merges the ordinals of each tag, and reads only the rows of the result. */
+  #listTagged<Row extends object>(
+    table: RowTable<Row>,
+    { index, prefix, after, limit, charsMax = Number.POSITIVE_INFINITY, descending }: ListQuery,
+    tags: readonly string[],
+  ): Stored<Row>[] {
+    requireLength(columnsOf(table, index).slice(prefix.length), ['ordinal'])
+    const [from = descending ? Number.MAX_SAFE_INTEGER : 0] = after ?? []
+    const [beyond, direction] = descending ? ['<', 'DESC'] : ['>', 'ASC']
+    const statement = this.#connection.prepare<Pick<StoredRow, 'ordinal'>>(
+      `SELECT ordinal FROM ${tagTable(table)} WHERE workspaceId = ? AND tag = ? AND ordinal ${beyond} ?
+        ORDER BY ordinal ${direction} LIMIT ?`,
+    )
+    const ordinals = new Set<number>()
+    for (const tag of tags)
+      for (const { ordinal } of statement.all(prefix[0]!, tag, from, limit)) ordinals.add(ordinal)
+    const sorted = [...ordinals].sort((a, b) => (descending ? b - a : a - b)).slice(0, limit)
+    const rowOf = this.#connection.prepare<StoredRow>(
+      `SELECT ${columnsOfRow} FROM ${table.name} WHERE ordinal = ?`,
+    )
+    const storedRows: Stored<Row>[] = []
+    let chars = 0
+    for (const ordinal of sorted) {
+      const row = rowOf.get(ordinal)
+      if (!row)
+        throw damagedStore(`row ${ordinal} of ${table.name}`, new Error('the row of a tag is missing'))
+      storedRows.push(decodeRow<Row>(table, row))
+      chars += row.body.length
+      if (chars > charsMax) break
+    }
+    return storedRows
   }
 
   /** Returns rows until their total length exceeds `charsLeft`. Includes the row that exceeds it. */
@@ -250,6 +305,12 @@ function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
 export function tableWithIndex(table: AnyTable, index: string): string {
   const isInsertionOrder = columnsOf(table, index)[0] === 'ordinal'
   return `${table.name} ${isInsertionOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
+}
+
+/** Returns the SQL name of the table with the tags of rows. */
+function tagTable(table: AnyTable): string {
+  if (!table.hasTags) throw new RangeError(`rows of ${table.name} have no tags`)
+  return `${table.name}_tags`
 }
 
 function columnsOf(table: AnyTable, index: string): readonly string[] {

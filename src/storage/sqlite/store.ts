@@ -79,7 +79,7 @@ export function createRowStore(
 ): RowStore {
   const rows = new SqliteRows(connection)
   return {
-    get: async (table, key) => calls.runSync(() => rows.get(table, key)),
+    get: async (table, key, tags) => calls.runSync(() => rows.get(table, key, tags)),
     list: async (table, query) => calls.runSync(() => rows.list(table, query)),
     count: async (table, index, prefix) => calls.runSync(() => rows.count(table, index, prefix)),
     measure: async (table, index, prefix) => calls.runSync(() => rows.measure(table, index, prefix)),

@@ -9,6 +9,7 @@ import { seventhMigration } from './seventh.ts'
 import { sixthMigration } from './sixth.ts'
 import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
+import { thirteenthMigration } from './thirteenth.ts'
 import { twelfthMigration } from './twelfth.ts'
 
 /**
@@ -28,4 +29,5 @@ export const migrations: readonly string[] = [
   tenthMigration,
   eleventhMigration,
   twelfthMigration,
+  thirteenthMigration,
 ]
