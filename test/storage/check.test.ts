@@ -295,6 +295,16 @@ describe('content', () => {
       { 'knowledge bases with a wrong number of documents': 1 },
     ],
     [
+      'a missing tag of a document, which the document would be listed by',
+      `UPDATE documents SET body = json_set(body, '$.visibleTo', json('["*"]')) WHERE ordinal = 1; DELETE FROM documents_tags`,
+      { 'documents and jobs with wrong tags': 1 },
+    ],
+    [
+      'a tag of a job that is gone',
+      `INSERT INTO jobs_tags VALUES ('w', 'gone', 1)`,
+      { 'documents and jobs with wrong tags': 1 },
+    ],
+    [
       'a collection that was spared when its workspace was deleted',
       `INSERT INTO collection (workspace_id, name, lexical) VALUES ('gone', 'c', 0);
        INSERT INTO vector_space (collection, name, dimension, metric, fitted) VALUES (2, 'default', 3, 'dot', 0);

@@ -181,6 +181,23 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
   test('keeps its rows, its content and its embedder', () => requireContent(earlier(version), version))
 })
 
+test('documents and jobs of an earlier schema are listed by tags', async () => {
+  const path = earlier(12)
+  const before = new Database(path)
+  const place = { workspaceId: 'w', knowledgeBaseId: 'k', documentId: 'old' }
+  const insertInto = (table: string, row: object) =>
+    before.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(row))
+  insertInto('documents', { ...place, visibleTo: ['ada', '*'], ownerPrincipalId: 'bob', metadata: { n: 1 } })
+  insertInto('jobs', { ...place, jobId: 'old' })
+  before.close()
+  const { database } = await opened(path)
+  const tagsIn = (table: string) =>
+    database.prepare<[], string>(`SELECT tag FROM ${table} ORDER BY tag`).pluck().all()
+  const tags = ['k/$owner=bob', 'k/n=1', 'k/visible_to=*', 'k/visible_to=ada']
+  expect(tagsIn('documents_tags')).toEqual(tags)
+  expect(tagsIn('jobs_tags')).toEqual(['k', ...tags])
+})
+
 test.each(migrations.slice(1).map((_, at) => at + 2))(
   'a store can be migrated after a kill during its migration to schema %i',
   async schema => {

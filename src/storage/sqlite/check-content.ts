@@ -3,6 +3,7 @@ import type { StoreCheck } from '../storage-driver.ts'
 import { metrics, type SpaceTables, tablesOfSpace, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
+import { tagQueries } from './migrations/thirteenth.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
 import { listPostingIndexes } from './postings/index-rows.ts'
 import { examplesMax, type ProblemQuery, runProblemQuery } from './problem-query.ts'
@@ -129,6 +130,15 @@ const contentProblemQueries: readonly ProblemQuery[] = [
           FULL JOIN document_count AS stored USING (workspaceId, knowledgeBaseId)
         WHERE counted.documents IS NOT stored.documents`,
     ],
+  },
+  {
+    check: 'documents and jobs with wrong tags',
+    selects: Object.entries(tagQueries).flatMap(([table, query]) => {
+      const stored = `SELECT workspaceId, tag, ordinal FROM ${table}`
+      const select = (from: string, except: string) =>
+        `SELECT '${table}/' || ordinal AS example FROM (SELECT * FROM (${from}) EXCEPT SELECT * FROM (${except}))`
+      return [select(stored, query), select(query, stored)]
+    }),
   },
 ]
 

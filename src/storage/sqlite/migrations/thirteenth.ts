@@ -47,6 +47,17 @@ const removeTags = `
   DELETE FROM jobs_tags WHERE workspaceId = OLD.workspaceId AND tag IN (${tagsOf('OLD')})
     AND ordinal IN (SELECT ordinal FROM jobs WHERE ${jobsOf('OLD')});`
 
+/** SQL queries for the complete content of the tables of tags, by table. */
+export const tagQueries = {
+  documents_tags: `SELECT documents.workspaceId, tags.value AS tag, documents.ordinal
+    FROM documents, json_each((SELECT json_group_array(tag) FROM (${tagsOf('documents')}))) AS tags
+    WHERE json_valid(documents.body) AND documents.workspaceId IS NOT NULL AND documents.knowledgeBaseId IS NOT NULL`,
+  jobs_tags: `SELECT documents_tags.workspaceId, documents_tags.tag, jobs.ordinal
+    FROM documents_tags JOIN documents USING (ordinal) JOIN jobs ON ${jobsOf('documents')}
+  UNION ALL SELECT workspaceId, knowledgeBaseId, ordinal FROM jobs
+    WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL`,
+} as const
+
 const hasKey = 'NEW.workspaceId IS NOT NULL AND NEW.knowledgeBaseId IS NOT NULL'
 
 /**
@@ -58,7 +69,7 @@ const hasKey = 'NEW.workspaceId IS NOT NULL AND NEW.knowledgeBaseId IS NOT NULL'
  * metadata entries, the other ones have the tag `*`. A job has the tags of its document, and the ID of its knowledge base.
  */
 export const thirteenthMigration = `
-${['documents_tags', 'jobs_tags']
+${Object.keys(tagQueries)
   .map(
     table => `CREATE TABLE ${table} (
   workspaceId TEXT NOT NULL,
@@ -69,16 +80,8 @@ ${['documents_tags', 'jobs_tags']
   )
   .join('\n')}
 
-INSERT INTO documents_tags
-  SELECT documents.workspaceId, tags.value, documents.ordinal
-    FROM documents, json_each((SELECT json_group_array(tag) FROM (${tagsOf('documents')}))) AS tags
-    WHERE json_valid(documents.body) AND documents.workspaceId IS NOT NULL AND documents.knowledgeBaseId IS NOT NULL;
-INSERT INTO jobs_tags
-  SELECT documents_tags.workspaceId, documents_tags.tag, jobs.ordinal
-    FROM documents_tags JOIN documents USING (ordinal) JOIN jobs ON ${jobsOf('documents')};
-INSERT INTO jobs_tags
-  SELECT workspaceId, knowledgeBaseId, ordinal FROM jobs
-    WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL;
+INSERT INTO documents_tags ${tagQueries.documents_tags};
+INSERT INTO jobs_tags ${tagQueries.jobs_tags};
 
 CREATE TRIGGER document_tags_inserted AFTER INSERT ON documents WHEN ${hasKey} BEGIN${addTags}
 END;
