@@ -108,7 +108,7 @@ try {
   const lists = {
     'list of documents': `${base}/documents?limit=50`,
     'list of jobs': `${workspace}/jobs?limit=50`,
-    'count of documents': base,
+    'knowledge base': base,
   }
   const without = await measurePolicies(alice, base, lists)
   await addRows(bob, base, 'red', hiddenDocuments, hiddenJobs)
