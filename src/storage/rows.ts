@@ -14,7 +14,7 @@ export interface AnyTable {
   /**
    * True if rows have tags, which the driver computes. The first column of the key and of the indexes is then the workspace.
    *
-   * @see documentTags
+   * @see docs/decisions/0049-tags.md
    */
   readonly hasTags?: true
 }
