@@ -38,6 +38,14 @@ test('answers with citations from the sample documents, and can run again withou
   expect(next.stdout.split('\n')[0]).toContain('docs/storage.md')
 })
 
+test('finds a section of the sample documents that uses other words than the question', async () => {
+  const sandbox = createSandbox()
+  const env = { WB_SEMANTIC_SEARCH: 'on' }
+  expect((await sandbox.wb(['quickstart'], { env })).status).toBe(0)
+  const { stdout } = await sandbox.wb(['kb', 'search', 'throw away an API token', '--json'], { env })
+  expect(JSON.parse(stdout)[0].payload.chunkText).toContain('### Revoke a key')
+})
+
 describe('suggested commands', () => {
   /**
    * Starts the program through a symbolic link, as a package manager does, and returns the first words of each
