@@ -59,6 +59,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         version: 0,
         records: 0,
         vectors: 0,
+        vectorsThrough: 0,
         fittedRecords: 0,
         isModelOutdated: false,
       })
