@@ -272,6 +272,29 @@ export interface WordOccurrences {
   readonly among: readonly number[]
 }
 
+/** How the terms of a word were found: the word itself, words that it is the beginning of, or similar words. */
+export type WordMatch = 'word' | 'prefix' | 'similar'
+
+/** The words of a query, with their part in the scores of records. */
+export interface WordScores {
+  /** Number of records that the search can find: those that the caller may see, and that match the filter. */
+  readonly records: number
+  readonly words: readonly ScoredWord[]
+}
+
+/** A word of a query. */
+export interface ScoredWord {
+  /** The word in lowercase and without accents. */
+  readonly word: string
+  readonly match: WordMatch
+  /** Terms of the index that were searched for the word; empty if no record that the caller may see contains one. */
+  readonly terms: readonly string[]
+  /** Number of records that the search can find and that contain one of the terms. */
+  readonly records: number
+  /** Scores for this word alone, of those requested records that contain it. */
+  readonly scores: readonly ScoredRecord[]
+}
+
 /** Lexical search. If a store does not support it, such a search fails with `hybrid_not_supported`. */
 export interface LexicalSearch {
   /**
@@ -288,6 +311,21 @@ export interface LexicalSearch {
       isTyping?: boolean | undefined
     } & SearchConstraints,
   ): Promise<ScoredRecord[]>
+  /**
+   * Explains a search with the same query: the score of a record is the sum of its scores for each word. Does not check
+   * phrases. Fails like `search`.
+   *
+   * @param query.among  numbers of the records to explain; records that the search cannot find are ignored
+   */
+  explain(
+    key: CollectionKey,
+    query: {
+      text: string
+      among: readonly number[]
+      statistics: Statistics
+      isTyping?: boolean | undefined
+    } & SearchConstraints,
+  ): Promise<WordScores>
   /** For each word, counts the visible records that contain it, and lists the records in `among` that contain it. */
   countOccurrences(
     key: CollectionKey,

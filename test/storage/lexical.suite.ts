@@ -109,6 +109,34 @@ export function lexicalSuite(context: () => Context): void {
     },
   )
 
+  lexicalTest('the score of a record is the sum of its scores for each word', async ({ write, content }) => {
+    const seen = ['supersonic wing', 'a supersonic flow', 'wing', 'heat'].map((text, n) =>
+      recordWithText(`r${n}`, text, { payload: { n, visible_to: ['alice'] } }),
+    )
+    const hidden = recordWithText('h', 'supersonic wing', { payload: { n: 9, visible_to: ['bob'] } })
+    await write(upsert(...seen, hidden))
+    const query = {
+      text: 'Supersonic wing nowhere',
+      statistics: 'visible' as const,
+      visibility: only('alice'),
+    }
+    for (const filter of [undefined, { kind: 'range', key: 'n', operator: '<', bound: 2 } as const]) {
+      const ranked = await content.lexical!.search(key, { ...query, filter, limit: 10 })
+      const among = ranked.map(({ record }) => record)
+      const { records, words } = await content.lexical!.explain(key, { ...query, filter, among })
+      expect(records).toBe(filter ? 2 : 4)
+      expect(words.map(({ word, records: containing }) => [word, containing])).toEqual([
+        ['supersonic', 2],
+        ['wing', filter ? 1 : 2],
+        ['nowhere', 0],
+      ])
+      for (const { record, score } of ranked) {
+        const scores = words.flatMap(word => word.scores.filter(scored => scored.record === record))
+        expect(scores.reduce((sum, scored) => sum + scored.score, 0)).toBeCloseTo(score, 9)
+      }
+    }
+  })
+
   const occurrences = async (words: string[], among: string[] = [], visibility = all) => {
     const { content } = context()
     const everyRecord = await content.nearest(key, {

@@ -20,10 +20,12 @@ import {
   type RecordVector,
   type RecordView,
   type ScoredRecord,
+  type ScoredWord,
   type SearchConstraints,
   type SpaceKey,
   type SpaceLease,
   type StoredPassage,
+  type WordScores,
 } from '../content.ts'
 import { createMatcher, joinFilters } from '../filter.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
@@ -64,6 +66,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     owners: async (key, ids, visibility) => store.owners(key, ids, visibility),
     lexical: {
       search: async (key, { text, limit, ...constraints }) => store.search(key, text, limit, constraints),
+      explain: async (key, { text, among, ...constraints }) => store.explain(key, text, among, constraints),
       countOccurrences: async (key, query) => store.countOccurrences(key, query),
     },
     listing: {
@@ -363,6 +366,22 @@ class MemoryContent {
       scored.filter(({ score }) => score > 0),
       limit,
     )
+  }
+
+  explain(
+    key: CollectionKey,
+    text: string,
+    among: readonly number[],
+    constraints: SearchConstraints,
+  ): WordScores {
+    const records = this.#visibleRecords(key, constraints)
+    const wordsOfQuery = [...new Set(words(text))].map((word): ScoredWord => {
+      const scored = this.search(key, word, records.length, constraints)
+      const scores = scored.filter(({ record }) => among.includes(record))
+      const terms = scored.length > 0 ? [word] : []
+      return { word, match: 'word', terms, records: scored.length, scores }
+    })
+    return { records: records.length, words: wordsOfQuery }
   }
 
   countOccurrences(

@@ -1,11 +1,11 @@
 import { queryWords } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { Occurrences, ScoredRecord } from '../content.ts'
+import type { Occurrences, ScoredRecord, WordScores } from '../content.ts'
 import type { RecordSet } from '../record-set.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import { type CollectionRow, textTable } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
-import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import type { ExplainQuery, LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 
 /** Weight of a match in the title, relative to a match in the text. */
 const TITLE_WEIGHT = '3.0'
@@ -32,16 +32,31 @@ export class FullTextIndex {
    * @throws hybrid_not_supported  `statistics` is not `collection`
    */
   search(collection: CollectionRow, query: LexicalQuery): ScoredRecord[] {
-    if (query.statistics !== 'collection')
-      throw new WbError(
-        'hybrid_not_supported',
-        'the lexical index of the knowledge base is not complete yet; until then, only callers who may see all its documents can use lexical search',
-        { hint: 'Retry in a few minutes.' },
-      )
+    requireWholeCollection(query)
     const match = matchOf(query.text)
     const allowed = this.#allowedRecords.allowed(collection, query)
     if (match === '' || allowed?.size === 0) return []
     return this.#rank(textTable(collection.id), match, query.limit, allowed)
+  }
+
+  /**
+   * Returns the words of a query with their part in the scores of the given records.
+   *
+   * @throws hybrid_not_supported  as `search`
+   */
+  explain(collection: CollectionRow, query: ExplainQuery): WordScores {
+    requireWholeCollection(query)
+    const allowed = this.#allowedRecords.allowed(collection, query)
+    const counted = this.countOccurrences(collection, { ...query, words: queryWords(query.text) })
+    const table = textTable(collection.id)
+    return {
+      records: counted.records,
+      words: counted.words.map(({ word, records, among }) => {
+        const explained = new Set(among.filter(record => allowed?.has(record) ?? true))
+        const scores = this.#rank(table, phraseOf(word), explained.size, explained)
+        return { word, match: 'word', terms: records > 0 ? [word] : [], records, scores }
+      }),
+    }
   }
 
   /** Counts words over the records that a caller may see. Reads all index entries of each word. */
@@ -60,7 +75,12 @@ export class FullTextIndex {
   }
 
   /** Ranks all matches, and skips records that are not allowed before applying the limit. */
-  #rank(table: string, match: string, limit: number, allowed: RecordSet | undefined): ScoredRecord[] {
+  #rank(
+    table: string,
+    match: string,
+    limit: number,
+    allowed: Pick<RecordSet, 'has'> | undefined,
+  ): ScoredRecord[] {
     const rows = this.#connection
       .prepare<ScoredRecord>(
         `SELECT rowid AS record, -bm25(${table}, ${TITLE_WEIGHT}, ${TEXT_WEIGHT}) AS score FROM ${table}
@@ -75,6 +95,16 @@ export class FullTextIndex {
     }
     return ranked
   }
+}
+
+/** @throws hybrid_not_supported */
+function requireWholeCollection({ statistics }: Pick<LexicalQuery, 'statistics'>): void {
+  if (statistics !== 'collection')
+    throw new WbError(
+      'hybrid_not_supported',
+      'the lexical index of the knowledge base is not complete yet; until then, only callers who may see all its documents can use lexical search',
+      { hint: 'Retry in a few minutes.' },
+    )
 }
 
 /** Returns a full-text expression that matches any word of a text; empty if the text has no words. */

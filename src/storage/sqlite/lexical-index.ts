@@ -1,16 +1,16 @@
 import type { Analyzers } from '../../base/analysis/analyzers.ts'
 import { compilePhrase, type Phrase } from '../../base/analysis/phrase.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, Occurrences, ScoredRecord, SearchConstraints } from '../content.ts'
+import type { CollectionKey, Occurrences, ScoredRecord, SearchConstraints, WordScores } from '../content.ts'
 import type { AllowedRecords } from './allowed-records.ts'
 import { type CollectionRow, requireCollection } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
 import { FullTextIndex } from './full-text-index.ts'
-import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import type { ExplainQuery, LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { findActivePostingIndex, type PostingIndexRow } from './postings/index-rows.ts'
 import { PostingReader } from './postings/posting-reader.ts'
 import type { VisibleRecords } from './postings/record-masks.ts'
-import { WordExpansion } from './word-expansion.ts'
+import { type ExpandedWord, WordExpansion } from './word-expansion.ts'
 
 /** Maximum number of records, best first, whose texts are checked for the exact phrases of a query. */
 const PHRASE_CANDIDATES_MAX = 2_000
@@ -49,23 +49,59 @@ export class LexicalIndex {
   search(key: CollectionKey, query: LexicalQuery): ScoredRecord[] {
     return this.#read(key, (collection, index) => {
       if (!index) return this.#fullText.search(collection, query)
-      const analyzer = this.#analyzers.get(index.language)
-      const parsed = analyzer.parseQuery(query.text, { isTyping: query.isTyping ?? false })
+      const { phrases, words: expanded } = this.#parse(collection, index, query)
+      const words = expanded.filter(hasTerms)
       const visible = this.#visibleRecords(collection, query)
-      // Ignores the filter, so that a word that occurs only in other records is not replaced by a similar one.
-      const { visibility } = query
-      const words = this.#expansion.expand(
-        collection.id,
-        parsed,
-        analyzer,
-        this.#visibleRecords(collection, { visibility }),
-      )
       const { limit } = query
-      if (parsed.phrases.length === 0) return this.#postings.search(collection.id, { words, limit, visible })
-      const required = parsed.phrases.flatMap(phrase => phrase.required)
+      if (phrases.length === 0) return this.#postings.search(collection.id, { words, limit, visible })
+      const required = phrases.flatMap(phrase => phrase.required)
       const candidates = { words, limit: PHRASE_CANDIDATES_MAX, visible, required }
-      return this.#withPhrases(this.#postings.search(collection.id, candidates), parsed.phrases, limit)
+      return this.#withPhrases(this.#postings.search(collection.id, candidates), phrases, limit)
     })
+  }
+
+  /**
+   * Returns the words of a query with their part in the scores of the given records.
+   *
+   * @throws hybrid_not_supported, collection_unavailable  as `search`
+   */
+  explain(key: CollectionKey, query: ExplainQuery): WordScores {
+    return this.#read(key, (collection, index) => {
+      if (!index) return this.#fullText.explain(collection, query)
+      const { words } = this.#parse(collection, index, query)
+      const visible = this.#visibleRecords(collection, query)
+      const { among } = query
+      const { records, groups } = this.#postings.countOccurrences(collection.id, {
+        groups: words.map(({ terms }) => [terms]),
+        among: [],
+        visible,
+      })
+      return {
+        records,
+        words: words.map((expanded, at) => {
+          const { word, match, terms } = expanded
+          const found = { words: hasTerms(expanded) ? [expanded] : [], limit: among.length, visible, among }
+          const scores = this.#postings.search(collection.id, found)
+          return { word, match, terms, records: groups[at]!.records, scores }
+        }),
+      }
+    })
+  }
+
+  /** Returns the phrases of a query, and its words with the terms to rank by. */
+  #parse(
+    collection: CollectionRow,
+    { language }: PostingIndexRow,
+    { text, isTyping = false, visibility }: Pick<LexicalQuery, 'text' | 'isTyping' | 'visibility'>,
+  ): { phrases: readonly Phrase[]; words: readonly ExpandedWord[] } {
+    const analyzer = this.#analyzers.get(language)
+    const parsed = analyzer.parseQuery(text, { isTyping })
+    // Ignores the filter, so that a word that occurs only in other records is not replaced by a similar one.
+    const visible = this.#visibleRecords(collection, { visibility })
+    return {
+      phrases: parsed.phrases,
+      words: this.#expansion.expand(collection.id, parsed, analyzer, visible),
+    }
   }
 
   /** Returns the first `limit` candidates that contain all phrases, in the order of the candidates. */
@@ -129,4 +165,8 @@ export class LexicalIndex {
     const read = () => this.#allowedRecords.allowed(collection, constraints)!.ascending
     return { key, read }
   }
+}
+
+function hasTerms({ terms }: ExpandedWord): boolean {
+  return terms.length > 0
 }

@@ -9,6 +9,11 @@ export interface LexicalQuery extends SearchConstraints {
   readonly isTyping?: boolean | undefined
 }
 
+export interface ExplainQuery extends Omit<LexicalQuery, 'limit'> {
+  /** Numbers of the records to explain. */
+  readonly among: readonly number[]
+}
+
 export interface OccurrencesQuery {
   readonly words: readonly string[]
   readonly among: readonly number[]

@@ -13,6 +13,7 @@ import type {
   SpaceKey,
   SpaceLease,
   StoreFile,
+  WordScores,
 } from '../content.ts'
 import type { Write, WriteOutcome } from '../rows.ts'
 import type { ScanWorkers } from '../scan/scan-workers.ts'
@@ -26,7 +27,7 @@ import { ContentChanges } from './content-changes.ts'
 import { withStoreErrorsEach } from './faults.ts'
 import { readFileSpace, shrinkFile } from './file-space.ts'
 import { LexicalIndex } from './lexical-index.ts'
-import type { LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
+import type { ExplainQuery, LexicalQuery, OccurrencesQuery } from './lexical-query.ts'
 import { PostingBackfill } from './posting-backfill.ts'
 import { PostingChanges } from './posting-changes.ts'
 import type { CompactionRange } from './postings/merge-plan.ts'
@@ -153,6 +154,8 @@ export function createReadOperations(connection: SqliteConnection, workers?: Sca
       batches.nearest(input.key, input.query),
     lexical: (input: KeyedInput & { query: LexicalQuery }): Promise<ScoredRecord[]> =>
       analyzers.run(() => lexical.search(input.key, input.query)),
+    explain: (input: KeyedInput & { query: ExplainQuery }): Promise<WordScores> =>
+      analyzers.run(() => lexical.explain(input.key, input.query)),
     countOccurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
       analyzers.run(() => lexical.countOccurrences(input.key, input.query)),
     read: (

@@ -140,6 +140,7 @@ export function createContentStore(
     owners: (key, ids, visibility) => calls.run(() => reads.run('owners', { key, ids, visibility })),
     lexical: {
       search: (key, query) => calls.run(() => reads.run('lexical', { key, query })),
+      explain: (key, query) => calls.run(() => reads.run('explain', { key, query })),
       countOccurrences: (key, query) => calls.run(() => reads.run('countOccurrences', { key, query })),
     } satisfies LexicalSearch,
     listing: {

@@ -2,6 +2,7 @@ import type { Analyzer } from '../../base/analysis/analyzer.ts'
 import type { ParsedQuery, TypedWord } from '../../base/analysis/query.ts'
 import { characterTermPrefix } from '../../base/analysis/segmented-text.ts'
 import { similarTerms } from '../../base/analysis/similar-terms.ts'
+import type { WordMatch } from '../content.ts'
 import type { PostingReader, WeightedWord } from './postings/posting-reader.ts'
 import type { VisibleRecords } from './postings/record-masks.ts'
 
@@ -14,6 +15,12 @@ const SIMILAR_TERMS_MAX = 5
  * many unknown words is not misspelled.
  */
 const REPLACED_WORDS_MAX = 4
+
+/** A word of a query, with the terms to rank by. It has no terms if no visible record contains one. */
+export interface ExpandedWord extends WeightedWord {
+  readonly word: string
+  readonly match: WordMatch
+}
 
 /**
  * Turns a query into words to rank by, with the terms of visible records: completes the word that is being typed, and
@@ -31,7 +38,7 @@ export class WordExpansion {
     { terms, typedWord }: ParsedQuery,
     analyzer: Analyzer,
     visible: VisibleRecords | undefined,
-  ): WeightedWord[] {
+  ): ExpandedWord[] {
     const completions = typedWord ? this.#complete(collection, typedWord, visible) : []
     const words = this.#groupByWord(terms)
     const counts = this.#count(
@@ -44,12 +51,16 @@ export class WordExpansion {
     )
     let replaceable = REPLACED_WORDS_MAX
     return [
-      ...words.flatMap(({ word, terms }, at): WeightedWord[] => {
-        if (counts[at]! > 0) return [{ terms, weight: 1 }]
-        if (word === undefined || isCompoundOf(word, known) || replaceable-- <= 0) return []
-        return this.#similar(collection, word, analyzer, visible)
+      ...words.flatMap(({ word, terms }, at): ExpandedWord[] => {
+        const found = { word: word ?? partOf(terms[0]!), match: 'word', weight: 1 } as const
+        if (counts[at]! > 0) return [{ ...found, terms }]
+        if (word === undefined || isCompoundOf(word, known)) return []
+        if (replaceable-- <= 0) return [{ ...found, terms: [] }]
+        return [this.#similar(collection, word, analyzer, visible) ?? { ...found, terms: [] }]
       }),
-      ...(completions.length > 0 ? [{ terms: completions, weight: 1 }] : []),
+      ...(typedWord
+        ? [{ word: typedWord.prefixes[0]!, match: 'prefix' as const, terms: completions, weight: 1 }]
+        : []),
     ]
   }
 
@@ -111,16 +122,22 @@ export class WordExpansion {
     word: string,
     analyzer: Analyzer,
     visible: VisibleRecords | undefined,
-  ): WeightedWord[] {
+  ): ExpandedWord | undefined {
     const list = {
       from: (from: string, limit: number) => this.#postings.listTerms(collection, { from, limit }),
       count: (term: string) => this.#count(collection, [[term]], visible)[0]!,
     }
     const similar = similarTerms(analyzer, word, list, SIMILAR_TERMS_MAX)
     const nearest = similar.filter(({ distance }) => distance === similar[0]!.distance)
-    if (nearest.length === 0) return []
-    return [{ terms: nearest.map(({ term }) => term), weight: 1 / (1 + nearest[0]!.distance) }]
+    if (nearest.length === 0) return undefined
+    const terms = nearest.map(({ term }) => term)
+    return { word, match: 'similar', terms, weight: 1 / (1 + nearest[0]!.distance) }
   }
+}
+
+/** Returns the letters of a term that is a part of a text without spaces. */
+function partOf(term: string): string {
+  return term.startsWith(characterTermPrefix) ? term.slice(characterTermPrefix.length) : term
 }
 
 /** Returns true if a word without a match has a part that was found, as `userid` of `user_id`. */

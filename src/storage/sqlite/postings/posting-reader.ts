@@ -32,6 +32,8 @@ export interface PostingQuery {
   readonly visible: VisibleRecords | undefined
   /** Condition that every result must meet. Records that do not meet it still count in the statistics. */
   readonly required?: TermGroup | undefined
+  /** Numbers of the only possible results; undefined for all. Other records still count in the statistics. */
+  readonly among?: readonly number[] | undefined
   /** Weight of an occurrence in the title, relative to one in the text; 3 by default. */
   readonly titleWeight?: number
 }
@@ -76,13 +78,15 @@ export class PostingReader {
    */
   search(
     collection: number,
-    { words, limit, visible, required, titleWeight = TITLE_WEIGHT }: PostingQuery,
+    { words, limit, visible, required, among, titleWeight = TITLE_WEIGHT }: PostingQuery,
   ): ScoredRecord[] {
     for (const { weight } of words)
       if (!(weight > 0 && weight < Number.POSITIVE_INFINITY))
         throw new RangeError(`a word has the weight ${weight}`)
     return this.#read(collection, visible, [], (segments, masked) => {
-      const selected = required && this.#matchGroup(segments, masked, required)
+      const selected = among
+        ? this.#select(segments, masked, among)
+        : required && this.#matchGroup(segments, masked, required)
       return rankRecords(
         segments.map((segment, at) => ({
           firstRecord: segment.firstRecord,
@@ -204,6 +208,18 @@ export class PostingReader {
       const bySegment = mask.records > 0 ? lists.map(terms => terms.map(each => each[at])) : []
       return matchGroup(slots, bySegment, mask.slots)
     })
+  }
+
+  /** Returns the slots of the given records in each segment. */
+  #select(
+    segments: readonly PostingSegmentRow[],
+    masked: MaskedIndex,
+    among: readonly number[],
+  ): Uint8Array[] {
+    const selected = segments.map(({ slots }) => new Uint8Array(slots))
+    for (const record of among)
+      for (const { at, slot } of this.#locate(segments, masked, record)) selected[at]![slot] = 1
+    return selected
   }
 
   /** Returns the position of a record: its segment in `segments`, and its slot. Empty if it is missing or not visible. */
