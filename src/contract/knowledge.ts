@@ -4,6 +4,7 @@ import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './f
 import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
+import { SearchExplanation } from './search-explanation.ts'
 
 const LexicalSettings = z.object({
   enabled: z.boolean(),
@@ -271,6 +272,9 @@ export const SearchHit = z
       description:
         'share of the words in the query that the passage and its title contain, from 0 to 1. Rare words count more. Present only if `includeCoverage` was true.',
     }),
+    explanation: SearchExplanation.optional().meta({
+      description: 'reasons for the rank of the passage. Present only if `explain` was true.',
+    }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
   })
@@ -286,6 +290,10 @@ const searchFields = {
   includeCoverage: z.boolean().optional().meta({
     description:
       'true to add `coverage` to each hit: the share of the words in the query that the hit contains; requires `text`',
+  }),
+  explain: z.boolean().optional().meta({
+    description:
+      'true to add `explanation` to each hit: its rank and score in each list, the weights of the lists, and the words that it matches',
   }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({

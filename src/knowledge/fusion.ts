@@ -1,5 +1,7 @@
 import { unitVector } from '../base/unit-vector.ts'
+import type { SearchExplanation } from '../contract/search-explanation.ts'
 import type { ScoredRecord } from '../storage/content.ts'
+import type { EmbeddedQuery } from './passage-operations.ts'
 
 /** Number of best passages toward which the query vector is moved. */
 export const feedbackPassagesMax = 3
@@ -9,8 +11,8 @@ const rankOffset = 1
 
 /** A record of a fused ranking. */
 export interface FusedRecord extends ScoredRecord {
-  /** Lexical score, scaled to 0..1; 0 if the record is not in the lexical list. */
-  readonly lexical: number
+  /** Scores in the lists, scaled to 0..1; 0 for a list that does not contain the record. */
+  readonly scaled: Readonly<Record<'vector' | 'lexical' | 'sentences', number>>
 }
 
 /**
@@ -26,6 +28,24 @@ export interface RankedLists {
   readonly sentences?: { readonly list: readonly ScoredRecord[]; readonly weight: number } | undefined
   /** Requested maximum length of each list. A list of this length may be incomplete. */
   readonly poolSize: number
+  /** The vector that ranked `vector`, after feedback; absent if vectors did not rank records. */
+  readonly query?: EmbeddedQuery | undefined
+  /** How the weights were chosen; absent if there is only one list. */
+  readonly weighting?: Weighting | undefined
+}
+
+/** How the weights of the lists were chosen. */
+type Weighting = NonNullable<SearchExplanation['weighting']>
+
+/** Returns the weights of those lists that rank records. They add up to 1. */
+export function listWeights({ lexicalWeight, sentences, query, weighting }: RankedLists) {
+  const others = 1 - (sentences?.weight ?? 0)
+  const isLexical = weighting !== undefined || lexicalWeight > 0
+  return {
+    lexical: isLexical ? others * lexicalWeight : undefined,
+    vector: query && others * (1 - lexicalWeight),
+    sentences: sentences?.weight,
+  }
 }
 
 /**
@@ -91,10 +111,12 @@ export function fuseEach(collections: readonly ScaledLists[]): FusedRecord[][] {
     const records = new Set([...byVector.keys(), ...byWords.keys(), ...bySentences.keys()])
     return Array.from(records, record => {
       const words = byWords.get(record) ?? 0
-      const others = (1 - lexicalWeight) * (byVector.get(record) ?? 0) + lexicalWeight * words
-      const score = (1 - sentenceWeight) * others + sentenceWeight * (bySentences.get(record) ?? 0)
-      return { record, score, lexical: words }
-    }).sort((a, b) => b.score - a.score || b.lexical - a.lexical || a.record - b.record)
+      const [similarity, meaning] = [byVector.get(record) ?? 0, bySentences.get(record) ?? 0]
+      const others = (1 - lexicalWeight) * similarity + lexicalWeight * words
+      const score = (1 - sentenceWeight) * others + sentenceWeight * meaning
+      const scaled = { vector: similarity, lexical: words, sentences: meaning }
+      return { record, score, scaled }
+    }).sort((a, b) => b.score - a.score || b.scaled.lexical - a.scaled.lexical || a.record - b.record)
   })
 }
 

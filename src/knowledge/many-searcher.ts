@@ -4,6 +4,7 @@ import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBaseHit, SearchManyRequest } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import type { ScoredRecord } from '../storage/content.ts'
+import type { OrderedRanking } from './explanation.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
@@ -14,10 +15,10 @@ import {
   applyReranking,
   type BaseRanking,
   countOccurrences,
+  fuseCandidates,
   modeUsed,
-  orderCandidates,
   type PreparedSearch,
-  readHits,
+  readExplainedHits,
   type SearchCaller,
   Searcher,
 } from './searcher.ts'
@@ -52,7 +53,7 @@ interface ManySearchCaller extends SearchCaller {
 
 /** A candidate, with the ranking that contains it. */
 interface MergedCandidate extends ScoredRecord {
-  readonly ranking: BaseRanking
+  readonly source: OrderedRanking<BaseRanking>
   /** Orders candidates with equal scores; 0 if scores were not fused. */
   readonly lexical: number
 }
@@ -207,7 +208,11 @@ async function mergeRankings(
   text: string | undefined,
 ): Promise<MergedCandidate[]> {
   const candidates = areComparable(rankings)
-    ? rankings.map(ranking => orderCandidates(ranking).map(record => ({ ...record, lexical: 0, ranking })))
+    ? rankings.map(ranking => {
+        const fused = fuseCandidates(ranking)
+        const source = { ranking, fused, ordered: applyReranking(ranking, fused) }
+        return source.ordered.map(record => ({ ...record, lexical: 0, source }))
+      })
     : await scaleScores(rankings, text)
   return candidates.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
@@ -236,9 +241,15 @@ async function scaleScores(
   return pMap(
     rankings,
     async (ranking, index) => {
-      const candidates = applyReranking(ranking, fused[index]!)
-      const weight = text === undefined ? 1 : await weightOf(ranking, candidates, text)
-      return candidates.map(candidate => ({ ...candidate, score: weight * candidate.score, ranking }))
+      const ordered = applyReranking(ranking, fused[index]!)
+      const weight = text === undefined ? 1 : await weightOf(ranking, ordered, text)
+      const source = { ranking, fused: fused[index]!, ordered, knowledgeBaseWeight: weight }
+      return ordered.map(candidate => ({
+        ...candidate,
+        lexical: candidate.scaled.lexical,
+        score: weight * candidate.score,
+        source,
+      }))
     },
     { concurrency: concurrentSearchesMax },
   )
@@ -301,20 +312,19 @@ async function shareOfTerms(
 
 /** Reads the hits for the best candidates from each knowledge base, and returns them in the order of the candidates. */
 async function readMergedHits(best: readonly MergedCandidate[]): Promise<KnowledgeBaseHit[]> {
-  const rankings = [...new Set(best.map(({ ranking }) => ranking))]
-  const candidatesOf = (ranking: BaseRanking) => best.filter(candidate => candidate.ranking === ranking)
-  const hitsByRanking = new Map(
+  const sources = [...new Set(best.map(({ source }) => source))]
+  const candidatesOf = (source: OrderedRanking<BaseRanking>) =>
+    best.filter(candidate => candidate.source === source)
+  const hitsBySource = new Map(
     await pMap(
-      rankings,
-      async ranking => [ranking, await readHits(ranking, candidatesOf(ranking))] as const,
-      {
-        concurrency: concurrentSearchesMax,
-      },
+      sources,
+      async source => [source, await readExplainedHits(source, candidatesOf(source))] as const,
+      { concurrency: concurrentSearchesMax },
     ),
   )
-  return best.flatMap(({ ranking, record }) => {
-    const { knowledgeBaseId } = ranking.context.base
-    const hit = hitsByRanking.get(ranking)!.get(record)
+  return best.flatMap(({ source, record }) => {
+    const { knowledgeBaseId } = source.ranking.context.base
+    const hit = hitsBySource.get(source)!.get(record)
     return hit ? [{ ...hit, knowledgeBaseId }] : []
   })
 }

@@ -8,6 +8,7 @@ import type { RecordView, ScoredRecord, SearchConstraints } from '../storage/con
 import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
 import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor, type Visibility } from '../storage/visibility.ts'
+import { explainRecords, type OrderedRanking } from './explanation.ts'
 import {
   type FeedbackPassage,
   feedbackPassagesMax,
@@ -65,6 +66,8 @@ interface SearchPlan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly poolSize: number
+  /** True to explain the hits. */
+  readonly explains: boolean
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
@@ -89,6 +92,7 @@ export interface BaseRanking {
   readonly coverageText: string | undefined
   readonly visibility: SearchConstraints['visibility']
   readonly ignored: readonly string[]
+  readonly plan: SearchPlan
 }
 
 /** The part of a caller that a search needs. */
@@ -130,15 +134,27 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
   ): Promise<SearchResult> {
+    return this.runInTurn(openContext, body, caller, async prepared => {
+      const ranking = await this.rankCandidates(prepared)
+      const fused = fuseCandidates(ranking)
+      const ordered = applyReranking(ranking, fused)
+      const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
+      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+    })
+  }
+
+  /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
+  private async runInTurn<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    run: (prepared: PreparedSearch) => Promise<T>,
+  ): Promise<T> {
     const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
     return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
-      if (hasWaited) await caller.reauthorize()
-      const current = hasWaited
-        ? await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query)
-        : prepared
-      const ranking = await this.rankCandidates(current)
-      const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
-      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+      if (!hasWaited) return run(prepared)
+      await caller.reauthorize()
+      return run(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
     })
   }
 
@@ -188,6 +204,7 @@ export class Searcher {
       coverageText: plan.showCoverage ? plan.text : undefined,
       visibility: plan.constraints.visibility,
       ignored: plan.ignored,
+      plan,
     }
   }
 
@@ -208,7 +225,13 @@ export class Searcher {
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
     const query = embedded ?? (await this.embedQuery(context, plan, signal))
     if (mode === 'vector')
-      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, poolSize }
+      return {
+        vector: await rankByVector(context, plan, query),
+        lexical: [],
+        lexicalWeight: 0,
+        poolSize,
+        query,
+      }
     const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
     return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
   }
@@ -241,8 +264,9 @@ export class Searcher {
     if (!ranking || !isFilled(ranking, lists)) return lists
     const { list } = ranking
     if (plan.lexicalWeight === undefined) {
-      const weight = sentenceWeight(await bestCoverage(context, plan, lists))
-      return { ...lists, sentences: { list, weight } }
+      const coverage = await bestCoverage(context, plan, lists)
+      const weighting = lists.weighting && { ...lists.weighting, coverage }
+      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
     }
     // Words keep their weight, and the two vector rankings share the rest.
     const weight = (1 - plan.lexicalWeight) / 2
@@ -269,7 +293,18 @@ async function rankHybrid(
 ): Promise<RankedLists> {
   const { poolSize } = plan
   if (hasNoSimilarity(context, query))
-    return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+    return {
+      vector: [],
+      lexical: await rankByWords(context, plan),
+      lexicalWeight: 1,
+      poolSize,
+      weighting: {
+        lexicalWeight: plan.lexicalWeight ?? lexicalWeightDefault,
+        requested: plan.lexicalWeight !== undefined,
+        knownShare: 0,
+        coverage: null,
+      },
+    }
   const [vector, lexical, representedShare] = await Promise.all([
     rankByVector(context, plan, query),
     rankByWords(context, plan),
@@ -279,7 +314,19 @@ async function rankHybrid(
   const isPlaceholder = context.isFittedByRuntime && query.generation === 0
   const requestedWeight =
     plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-  const lists = { vector, lexical, lexicalWeight: 1 - (1 - requestedWeight) * representedShare, poolSize }
+  const lists = {
+    vector,
+    lexical,
+    lexicalWeight: 1 - (1 - requestedWeight) * representedShare,
+    poolSize,
+    query,
+    weighting: {
+      lexicalWeight: requestedWeight,
+      requested: plan.lexicalWeight !== undefined,
+      knownShare: representedShare,
+      coverage: null,
+    },
+  }
   return context.isFittedByRuntime && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
 }
 
@@ -340,14 +387,17 @@ async function withFeedback(
   plan: SearchPlan,
   query: EmbeddedQuery,
   lists: RankedLists,
-) {
+): Promise<RankedLists> {
   const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
   const best = fuseLists(lists)
     .filter(({ record, score }) => score > 0 && similar.has(record))
     .slice(0, feedbackPassagesMax)
   if (best.length === 0) return lists
-  const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
-  return { ...lists, vector: await rankByVector(context, plan, { ...query, vector }) }
+  const moved = {
+    ...query,
+    vector: feedbackQuery(query.vector, await feedbackOf(context, plan, best)),
+  }
+  return { ...lists, vector: await rankByVector(context, plan, moved), query: moved }
 }
 
 async function feedbackOf(
@@ -361,10 +411,9 @@ async function feedbackOf(
   return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
 }
 
-/** Returns the candidates of a ranking, best first: fuses the lists of a hybrid search, and applies reranking. */
-export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
-  const { mode, lists } = ranking
-  return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
+/** Returns the candidates of a ranking, best first, before reranking: fuses the lists of a hybrid search. */
+export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRecord[] {
+  return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
 /** Applies the requested reranking to the candidates of a ranking. */
@@ -419,6 +468,7 @@ function createPlan(
     poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
+    explains: body.explain ?? false,
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
@@ -480,7 +530,7 @@ async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }:
 /**
  * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
  */
-export async function readHits(
+async function readHits(
   { context, showVectors, coverageText, visibility }: BaseRanking,
   candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
@@ -497,6 +547,20 @@ export async function readHits(
       const view = byRecord.get(record)
       return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
     }),
+  )
+}
+
+/** Like {@link readHits}, but also explains the hits if the request asks for it. */
+export async function readExplainedHits(
+  ordered: OrderedRanking<BaseRanking>,
+  candidates: readonly ScoredRecord[],
+): Promise<Map<number, SearchHit>> {
+  const { ranking } = ordered
+  const hits = await readHits(ranking, candidates)
+  if (!ranking.plan.explains) return hits
+  const explanations = await explainRecords(ordered, [...hits.keys()])
+  return new Map(
+    [...hits].map(([record, hit]) => [record, { ...hit, explanation: explanations.get(record)! }]),
   )
 }
 

@@ -1,3 +1,4 @@
+import type { SearchHit } from '../../src/contract/knowledge.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import { callMcp, callMcpTool, type JsonObject, type Send } from './principal-requests.ts'
 import {
@@ -49,6 +50,7 @@ export class RowQuestions {
     () => this.#askSearch({ hybrid: false }),
     () => this.#askSearch({}),
     () => this.#askSearch({ rerank: true }),
+    () => this.#askExplainedSearch(),
     () => this.#askFilteredSearch(),
     () => this.#askSavedFilter(),
     () => this.#askWord(),
@@ -135,6 +137,21 @@ export class RowQuestions {
 
   #askSearch(fields: JsonObject): Promise<void> {
     return this.#compareSearch(this.#drawQuestion(), fields)
+  }
+
+  /** Compares the counts and ranks of explanations with the visible rows. */
+  async #askExplainedSearch(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const body = { text: 'turbine', topK, explain: true }
+    const answer = await send(`POST ${base.path}/search`, body)
+    const visible = this.#state.visibleRows(principalId, base).filter(({ word }) => word !== null)
+    for (const { explanation } of answer.body as unknown as Pick<SearchHit, 'explanation'>[]) {
+      const { words, lists } = explanation!
+      const question = `${principalId} explains a search`
+      for (const { passages } of words) this.#compareCount(question, base, visible.length, passages)
+      const ranks = lists.map(({ rank }) => rank ?? 0)
+      if (Math.max(...ranks) > visible.length) this.#state.reportLeak(`${question}: ranks ${ranks}`)
+    }
   }
 
   #askFilteredSearch(): Promise<void> {

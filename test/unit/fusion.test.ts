@@ -81,10 +81,10 @@ describe('fuse', () => {
       { record: 4, score: 2 },
     ]
     expect(mixed(vector, lexical, 0.5)).toEqual([
-      { record: 2, score: 0.75, lexical: 1 },
-      { record: 1, score: 0.5, lexical: 0 },
-      { record: 4, score: 1 / 12, lexical: 1 / 6 },
-      { record: 3, score: 0, lexical: 0 },
+      { record: 2, score: 0.75, scaled: { vector: 0.5, lexical: 1, sentences: 0 } },
+      { record: 1, score: 0.5, scaled: { vector: 1, lexical: 0, sentences: 0 } },
+      { record: 4, score: 1 / 12, scaled: { vector: 0, lexical: 1 / 6, sentences: 0 } },
+      { record: 3, score: 0, scaled: { vector: 0, lexical: 0, sentences: 0 } },
     ])
   })
 
@@ -136,8 +136,9 @@ describe('fuse', () => {
         for (let at = 1; at < fused.length; at++) {
           const [before, after] = [fused[at - 1]!, fused[at]!]
           expect(before.score).toBeGreaterThanOrEqual(after.score)
-          if (before.score === after.score) expect(before.lexical).toBeGreaterThanOrEqual(after.lexical)
-          if (before.score === after.score && before.lexical === after.lexical)
+          if (before.score === after.score)
+            expect(before.scaled.lexical).toBeGreaterThanOrEqual(after.scaled.lexical)
+          if (before.score === after.score && before.scaled.lexical === after.scaled.lexical)
             expect(before.record < after.record).toBe(true)
         }
       }),

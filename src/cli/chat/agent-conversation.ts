@@ -157,7 +157,7 @@ export class AgentConversation implements ChatPort {
         signal: this.signal,
         body: { text: question.slice(0, limits.searchTextChars), knowledgeBaseIds },
       },
-      passagesMax,
+      { limit: passagesMax },
     )
   }
 

@@ -3,6 +3,7 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import type { SearchExplanation } from '../../contract/search-explanation.ts'
 
 /** Number of consecutive results that {@link hitsPerDocumentMax} applies to. */
 const rankGroupSize = 10
@@ -20,6 +21,8 @@ export interface Passage {
   readonly score: number
   /** Share of the question's words that the passage contains, 0 to 1; undefined if the runtime did not send it. */
   readonly coverage: number | undefined
+  /** Undefined if it was not requested, or if the runtime did not send it. */
+  readonly explanation?: SearchExplanation | undefined
   readonly id: string
   readonly knowledgeBaseId: string
   readonly text: string
@@ -35,7 +38,10 @@ export interface SearchContext {
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** The search request, without the options that {@link search} adds. */
-  readonly body: Omit<SearchRequest, 'vector' | 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
+  readonly body: Omit<
+    SearchRequest,
+    'vector' | 'topK' | 'includeEmbeddings' | 'includeCoverage' | 'explain'
+  > & {
     readonly knowledgeBaseIds?: string[]
   }
 }
@@ -45,10 +51,13 @@ export interface SearchContext {
  *
  * @param limit  maximum number of passages
  */
-export async function findPassages(context: SearchContext, limit: number): Promise<Passage[]> {
+export async function findPassages(
+  context: SearchContext,
+  { limit, explain = false }: { limit: number; explain?: boolean },
+): Promise<Passage[]> {
   let topK = Math.min(limits.topKMax, limit * firstRequestFactor)
   for (;;) {
-    const hits = await search(context, { topK, includeCoverage: true })
+    const hits = await search(context, { topK, includeCoverage: true, explain })
     const selected = limitPerDocument(hits, limit)
     if (selected.length === limit || hits.length < topK || topK === limits.topKMax)
       return withDocuments(context, selected)
@@ -59,7 +68,7 @@ export async function findPassages(context: SearchContext, limit: number): Promi
 /** Searches with the API, and returns its hits. Hits in a single knowledge base do not contain its ID. */
 export function search(
   { client, base: { workspaceId, knowledgeBaseId }, body: query, signal }: SearchContext,
-  options: { readonly topK: number; readonly includeCoverage: boolean },
+  options: { readonly topK: number; readonly includeCoverage: boolean; readonly explain?: boolean },
 ): Promise<(SearchHit | KnowledgeBaseHit)[]> {
   const body = { ...query, ...options }
   return knowledgeBaseId === undefined
@@ -118,6 +127,7 @@ export async function withDocuments(
       number: index + 1,
       score: hit.score,
       coverage: isCoverage(hit.coverage) ? hit.coverage : undefined,
+      explanation: hit.explanation,
       id: hit.id,
       knowledgeBaseId: baseOf(hit),
       text: payloadText(hit, 'chunkText') ?? '',

@@ -2,7 +2,9 @@ import { documentName, documentTitle } from '../fields/resources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { Output } from '../terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal/terminal-text.ts'
+import { wrapLine } from '../terminal/wrap.ts'
 import { type ExcerptLine, type ExcerptSize, excerpt, highlightMatches } from './excerpt.ts'
+import { describeWeights, explanationLines } from './explanation-lines.ts'
 import type { Passage } from './find-passages.ts'
 import { readMarkdown, sectionAt } from './markdown.ts'
 import { matchesIn, stemsOf } from './matches.ts'
@@ -47,6 +49,13 @@ export function printPassages(
     return
   }
   const stems = stemsOf(question)
+  const explanations = explain ? passages.flatMap(({ explanation }) => explanation ?? []) : []
+  const summaries = new Set(explanations.map(describeWeights))
+  // Several knowledge bases can have different weights, which the tables show.
+  if (summaries.size === 1) {
+    const lines = wrapLine(`  ${[...summaries][0]}`, Math.min(widthMax, output.width - 1), 2)
+    for (const line of [...lines, '']) output.result(output.style.dim(line))
+  }
   for (const passage of passages) {
     for (const line of cardLines(output, { passage, stems, names, explain })) output.result(line)
     output.result('')
@@ -91,6 +100,10 @@ function* cardLines(output: Output, { passage, stems, names, explain }: Card): G
   yield `${number} ${style.strong(pad(title, titleWidth))}  ${scores.text}`.trimEnd()
   for (const line of lines) yield indent + highlightMatches(line, style.mark)
   for (const line of sourceLines(passage, width, names)) yield style.dim(line)
+  if (!explain || !passage.explanation) return
+  yield ''
+  for (const { text, isDim } of explanationLines(passage.explanation, width - indent.length))
+    yield indent + (isDim ? style.dim(text) : text)
 }
 
 /** Returns the text at the end of a card's first line, and its width in cells. */

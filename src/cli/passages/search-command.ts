@@ -24,7 +24,7 @@ export const searchFlags = {
   rerank: Flags.boolean({ summary: 'rerank the results by combining their rank with their lexical rank' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'saved filter name or ID', helpValue: 'NAME' }),
-  explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
+  explain: Flags.boolean({ summary: 'explain the rank of each passage' }),
 }
 
 /** Values of {@link searchFlags}. */
@@ -64,10 +64,10 @@ export abstract class SearchCommand extends WbCommand {
     }
     const context = { client, base, signal, body }
     if (output.json) {
-      const options = { topK: flags.limit, includeCoverage: flags.explain }
+      const options = { topK: flags.limit, includeCoverage: flags.explain, explain: flags.explain }
       return output.value(await this.waitFor('searching', search(context, options)))
     }
-    const passages = await this.waitFor('searching', findPassages(context, flags.limit))
+    const passages = await this.waitFor('searching', findPassages(context, flags))
     if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
     printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (storeSearch(this.profile, toCitedHits(base, passages)) && output.interactive)

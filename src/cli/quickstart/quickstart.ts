@@ -79,7 +79,10 @@ export async function quickstart(
     `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${formatContents(contents, summary)}\n`,
   )
   const [question, nextQuestion] = await chooseQuestions(client, base, plan)
-  const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesMax)
+  const passages = await findPassages(
+    { client, base, signal, body: { text: question } },
+    { limit: passagesMax },
+  )
   storeSearch(profile, toCitedHits(base, passages))
   return { workspace, base, isDefaultWorkspace, contents, summary, question, nextQuestion, passages }
 }

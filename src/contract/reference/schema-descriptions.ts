@@ -25,6 +25,10 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
     'A condition on the payload of passages. Each key is a payload field. Its value is either a scalar, which the field must equal, or an object of comparison operators. All keys must match. `{}` matches everything.',
   Hit: 'A passage that a search found.',
   HitOfKnowledgeBase: 'A passage that a search of several knowledge bases found.',
+  SearchExplanation:
+    'Reasons for the rank of a hit. All ranks, scores and counts are computed from the passages that you may see.',
+  ExplainedList: 'Rank and score of a passage in one of the lists that a search fuses.',
+  ExplainedWord: 'A word of a query, with its part of the lexical score of a passage.',
   Job: 'Background work, such as the ingest of a document.',
   JobDone: 'The last event of a job.',
   KnowledgeBase: 'A set of documents that are searched together.',

@@ -1,3 +1,4 @@
+import { explanationLines, summarizeExplanation } from '../../cli/passages/explanation-lines.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { matchesIn, stemsOf, type TextRange } from '../../cli/passages/matches.ts'
 import {
@@ -25,6 +26,8 @@ export interface CardOptions {
   /** True to show the whole passage instead of an excerpt. */
   readonly isOpen: boolean
   readonly showsNumbers: boolean
+  /** True to explain the rank in a table instead of a line. */
+  readonly showsReasons: boolean
 }
 
 /** Returns the lines of a passage: its title and score, text, and location. */
@@ -38,6 +41,7 @@ export function cardLines(results: PlaygroundResults, index: number, options: Ca
     headLine(results, index, section, options),
     ...lines.map((line): Line => cutLine([indent, ...line], width)),
     ...(source === '' ? [] : [cutLine([indent, span(source, 'dim')], width)]),
+    ...reasonLines(passage, options).map((line): Line => cutLine([indent, line], width)),
     [],
   ]
 }
@@ -50,7 +54,15 @@ export function cardHeight(
 ): number {
   const passage = passages[index]!
   const { lines } = passageText(passage, request.body.text ?? '', options)
-  return lines.length + (passageLocation(passage) === '' ? 2 : 3)
+  return lines.length + reasonLines(passage, options).length + (passageLocation(passage) === '' ? 2 : 3)
+}
+
+/** Returns why a passage is in the results. */
+function reasonLines({ explanation }: Passage, { width, showsReasons }: CardOptions): StyledSpan[] {
+  if (!explanation) return []
+  if (!showsReasons) return [span(summarizeExplanation(explanation), 'dim')]
+  const lines = explanationLines(explanation, Math.max(TEXT_CELLS_MIN, width - INDENT_CELLS - 1))
+  return lines.map(({ text, isDim }) => span(text, ...(isDim ? (['dim'] as const) : [])))
 }
 
 function headLine(

@@ -26,7 +26,7 @@ export function equivalents(state: PlaygroundState, request: PlaygroundSearch): 
 
 /** Returns the `wb` command that gives the same results as the current search. */
 export function equivalentCommand(
-  { target, bases, settings, showsNumbers }: PlaygroundState,
+  { target, bases, settings, showsNumbers, showsReasons }: PlaygroundState,
   { base, body }: PlaygroundSearch,
 ): string {
   const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
@@ -37,7 +37,7 @@ export function equivalentCommand(
     ...(rerank ? ['--rerank'] : []),
     ...(body.filter ? ['--filter', plainJson(body.filter)] : []),
     ...(body.topK === limits.topKDefault ? [] : ['--limit', String(body.topK)]),
-    ...(showsNumbers ? ['--explain'] : []),
+    ...(showsNumbers || showsReasons ? ['--explain'] : []),
     ...target.flags,
   ]
   const question = plain(body.text ?? '')

@@ -5,11 +5,18 @@ import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import type { PlaygroundResults, PlaygroundState } from './types.ts'
 
 function cardOptions(
-  { selectedIndex, isOpen, showsNumbers }: PlaygroundState,
+  { selectedIndex, isOpen, showsNumbers, showsReasons }: PlaygroundState,
   { resultColumns: width }: PlaygroundLayout,
   index: number,
 ): CardOptions {
-  return { width, showsNumbers, isChosen: index === selectedIndex, isOpen: isOpen && index === selectedIndex }
+  const isChosen = index === selectedIndex
+  return {
+    width,
+    showsNumbers,
+    isChosen,
+    isOpen: isOpen && isChosen,
+    showsReasons: showsReasons && isChosen,
+  }
 }
 
 /** Returns the number of lines of each passage. */

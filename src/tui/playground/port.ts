@@ -20,7 +20,7 @@ export interface PlaygroundBase {
 /** A knowledge base, and the body of a search request. */
 export interface PlaygroundSearch {
   readonly base: PlaygroundBase
-  readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage'>
+  readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage' | 'explain'>
 }
 
 /** Results of a search. */
@@ -64,7 +64,7 @@ export class RuntimePort implements PlaygroundPort {
     const { client, workspaceId, clock } = this
     const target = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
     const startedMs = clock.now()
-    const hits = await search(target, { topK, includeCoverage: true })
+    const hits = await search(target, { topK, includeCoverage: true, explain: true })
     const tookMs = clock.now() - startedMs
     const passages = await withDocuments(target, hits, (_, ...ids) => this.#document(...ids))
     return { passages, tookMs }

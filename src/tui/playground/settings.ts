@@ -68,6 +68,13 @@ export const settings: readonly Setting[] = [
     summary: 'also shows scores as numbers',
     run: state => [{ ...state, showsNumbers: !state.showsNumbers }, []],
   },
+  {
+    letter: 'x',
+    name: 'explain',
+    value: state => (state.showsReasons ? 'table' : 'line'),
+    summary: 'explains the rank of the selected passage in a table',
+    run: state => [{ ...state, showsReasons: !state.showsReasons }, []],
+  },
   { letter: 'b', name: 'base', summary: 'chooses another knowledge base', run: openBases },
   {
     letter: 'c',

@@ -53,6 +53,7 @@ export function startPlayground({
     question: editorOf(joinLines(question)),
     settings,
     showsNumbers: false,
+    showsReasons: false,
     isInSettings: false,
     panel: base ? undefined : { kind: 'bases', editor: emptyEditor, selectedIndex: 0 },
     serial: 0,

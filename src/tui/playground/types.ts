@@ -56,6 +56,8 @@ export interface PlaygroundState {
   readonly settings: PlaygroundSettings
   /** True to also show scores as numbers. */
   readonly showsNumbers: boolean
+  /** True to explain the rank of the selected passage in a table. */
+  readonly showsReasons: boolean
   /** True if letters change settings instead of the question. */
   readonly isInSettings: boolean
   readonly panel: PlaygroundPanel | undefined

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { SearchExplanation } from '../../../src/contract/search-explanation.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { cardHeight, cardLines } from '../../../src/tui/playground/cards.ts'
 import { layoutPlayground } from '../../../src/tui/playground/layout.ts'
@@ -29,11 +30,11 @@ const sized = (columns: number, rows: number) =>
 describe('the layout', () => {
   test('has the settings beside the passages from 90 columns on', () => {
     expect(layout(sized(90, 30))).toMatchObject({ resultColumns: 63, above: [''] })
-    expect(layout(sized(90, 30)).side).toHaveLength(13)
+    expect(layout(sized(90, 30)).side).toHaveLength(14)
     const narrow = layout(sized(89, 30))
     expect(narrow).toMatchObject({ resultColumns: 89, side: undefined })
     expect(narrow.above).toEqual([
-      '  mode hybrid  weight auto  rerank off  filter none  limit 10  scores bars',
+      '  mode hybrid  weight auto  rerank off  filter none  limit 10  scores bars  explain line',
       '',
     ])
   })
@@ -160,7 +161,7 @@ test.each([
 
 describe('a card', () => {
   const play = sized(60, 30)
-  const options = { width: 40, isChosen: false, isOpen: false, showsNumbers: false }
+  const options = { width: 40, isChosen: false, isOpen: false, showsNumbers: false, showsReasons: false }
   const cards = (
     more: Parameters<typeof passage>[1],
     change: Partial<typeof options> = {},
@@ -175,6 +176,31 @@ describe('a card', () => {
     expect(cardHeight(results, 0, { ...options, ...change })).toBe(lines.length)
     return lines.map(paint)
   }
+
+  test('explains the rank in a line, or in a table', () => {
+    const list = { weight: 0.5, rank: 1, score: 2, scaledScore: 1, contribution: 0.5 }
+    const explanation: SearchExplanation = {
+      fusedScore: 1,
+      lists: [
+        { name: 'lexical', ...list },
+        { name: 'vector', ...list },
+      ],
+      weighting: null,
+      words: [{ word: 'heat', match: 'word', terms: ['heat'], passages: 1, weight: 2, score: 2 }],
+      filtered: false,
+      rerank: { from: 3, to: 1 },
+    }
+    const wide = { width: 80 }
+    expect(cards({ explanation }, wide)).toContain('     words #1 50 % · vectors #1 50 % · heat')
+    expect(cards({ explanation }, { ...wide, showsReasons: true }).slice(-6)).toEqual([
+      '     list     weight  rank  score  scaled   adds',
+      '     words      50 %     1  2.000   1.000  0.500',
+      '     vectors    50 %     1  2.000   1.000  0.500',
+      '     matches  heat 2.000',
+      '     reranked from 3 to 1',
+      '',
+    ])
+  })
 
   test('has a title, an excerpt, a location and an empty line', () => {
     expect(cards({})).toEqual([
@@ -200,7 +226,9 @@ describe('a card', () => {
   })
 
   test('shows the score as a number too, and no bar without coverage', () => {
-    expect(cards({ score: 0.5, coverage: 0.42 }, { showsNumbers: true })[0]).toMatch(/ 0\.5000 +42 % ▮▮▯▯▯$/)
+    expect(cards({ score: 0.5, coverage: 0.42 }, { showsNumbers: true, showsReasons: false })[0]).toMatch(
+      / 0\.5000 +42 % ▮▮▯▯▯$/,
+    )
     expect(cards({ coverage: undefined })[0]).toMatch(/^ {3}1 a *$/)
   })
 

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+
+/** Lists that a search ranks passages by, in display order. */
+export const listNames = ['lexical', 'vector', 'sentences'] as const
+
+const ExplainedList = z
+  .object({
+    name: z.enum(listNames).meta({
+      description:
+        '`lexical` ranks by words, `vector` by the vectors of the embedding service, and `sentences` by the built-in sentence model',
+    }),
+    weight: z.number().min(0).max(1).meta({
+      description: 'weight of the list in the fused score; the weights of all lists add up to 1',
+    }),
+    rank: z.int().min(1).nullable().meta({
+      description: 'position of the passage in the list, from 1; null if the list does not contain it',
+    }),
+    score: z.number().nullable().meta({
+      description:
+        'score in the list: BM25 for words, similarity for vectors; null if the list does not contain the passage',
+    }),
+    scaledScore: z.number().min(0).max(1).nullable().meta({
+      description:
+        'score scaled to the range from 0 to 1, as it is fused; 0 if the list does not contain the passage, null if the search used the scores of one list as they are',
+    }),
+    contribution: z.number().meta({
+      description:
+        'part of `fusedScore` from this list: `weight` × `scaledScore`, or the score if it is not scaled',
+    }),
+  })
+  .meta({ id: 'ExplainedList' })
+export type ExplainedList = z.output<typeof ExplainedList>
+
+const ExplainedWord = z
+  .object({
+    word: z.string().meta({ description: 'word of the query, in lowercase and without accents' }),
+    match: z.enum(['word', 'prefix', 'similar']).meta({
+      description:
+        '`prefix` for an unfinished word, `similar` if no passage contains the word, so that similar words were searched',
+    }),
+    terms: z.array(z.string()).meta({
+      description: 'terms of the index that were searched for the word; empty if no passage contains one',
+    }),
+    passages: z.int().min(0).meta({
+      description: 'number of passages with the word, of those that you may see and that match the filter',
+    }),
+    weight: z.number().min(0).meta({
+      description: 'inverse document frequency: above 0, and higher for rare words',
+    }),
+    score: z.number().min(0).meta({
+      description: 'part of the lexical score from this word (BM25); 0 if the passage does not contain it',
+    }),
+  })
+  .meta({ id: 'ExplainedWord' })
+export type ExplainedWord = z.output<typeof ExplainedWord>
+
+/** Reasons for the rank of a hit. */
+export const SearchExplanation = z
+  .object({
+    fusedScore: z.number().meta({
+      description:
+        'sum of the contributions of all lists, before reranking and before the weight of the knowledge base',
+    }),
+    lists: z.array(ExplainedList).meta({ description: 'the lists that the search used' }),
+    weighting: z
+      .object({
+        lexicalWeight: z.number().min(0).max(1).meta({
+          description: 'weight of words as against vectors, before `knownShare` is applied',
+        }),
+        requested: z.boolean().meta({
+          description: 'true if the request sets `lexicalWeight`; false if it is the default',
+        }),
+        knownShare: z.number().min(0).max(1).meta({
+          description:
+            'share of the words in the query that the embedder knows. The weight of vectors is multiplied by it.',
+        }),
+        coverage: z.number().min(0).max(1).nullable().meta({
+          description:
+            'highest share of the words in the query that one of the ten best passages by words contains. It decides the weight of `sentences`. Null if it was not needed.',
+        }),
+      })
+      .nullable()
+      .meta({ description: 'how the weights of the lists were chosen; null if the search used one list' }),
+    words: z
+      .array(ExplainedWord)
+      .meta({ description: 'words of the query; empty if the search did not use words' }),
+    filtered: z.boolean().meta({ description: 'true if a filter limited the search' }),
+    rerank: z
+      .object({
+        from: z.int().min(1).meta({ description: 'rank before reranking' }),
+        to: z.int().min(1).meta({ description: 'rank after reranking' }),
+      })
+      .nullable()
+      .meta({ description: 'change by reranking; null if the hits were not reranked' }),
+    knowledgeBaseWeight: z.number().min(0).max(1).optional().meta({
+      description:
+        'factor of the score in a search of several knowledge bases: 1 if the best passages of this one contain all words of the query',
+    }),
+  })
+  .meta({ id: 'SearchExplanation' })
+export type SearchExplanation = z.output<typeof SearchExplanation>
