@@ -4,7 +4,7 @@ import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './f
 import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
-import { SearchExplanation } from './search-explanation.ts'
+import { SearchExplanation, WhyNot } from './search-explanation.ts'
 
 const LexicalSettings = z.object({
   enabled: z.boolean(),
@@ -332,6 +332,11 @@ const SearchManyRequest = z
   .refine(hasExactlyOne, exactlyOneMessage)
 export type SearchManyRequest = z.output<typeof SearchManyRequest>
 
+const { includeEmbeddings: _, includeCoverage: __, explain: ___, ...rankingFields } = searchFields
+const WhyNotRequest = z
+  .object({ ...rankingFields, documentId: z.uuid() })
+  .refine(hasExactlyOne, exactlyOneMessage)
+
 const KnowledgeBaseHit = SearchHit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
 export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
@@ -464,6 +469,17 @@ export const kb = {
     body: { ...json, mode: 'lenient', schema: SearchRequest },
     replies: { 200: z.array(SearchHit) },
     errors: [...notFoundErrors, ...searchErrors],
+  }),
+  whyNot: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/search/why-not',
+    summary: 'Explain why a search does not find a document',
+    description:
+      'Runs a search, and returns the stage at which the document drops out, its rank and score in each list, the results that beat it, and what would bring it in. All figures are computed from the passages that you may see. A document that you may not see is not found, unless you may manage access, such as when you view the workspace as another principal.',
+    access: member('read:content'),
+    body: { ...json, mode: 'lenient', schema: WhyNotRequest },
+    replies: { 200: WhyNot },
+    errors: [...notFoundErrors, 'document_not_found', 'list_records_not_supported', ...searchErrors],
   }),
   searchMany: route({
     method: 'POST',

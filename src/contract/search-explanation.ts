@@ -99,3 +99,87 @@ export const SearchExplanation = z
   })
   .meta({ id: 'SearchExplanation' })
 export type SearchExplanation = z.output<typeof SearchExplanation>
+
+const WhyNotList = ExplainedList.extend({
+  cutoffScore: z.number().nullable().meta({
+    description: 'score of the passage at position `topK` in the list; null if the list is shorter',
+  }),
+}).meta({ id: 'WhyNotList' })
+
+const BeatenBy = z
+  .object({
+    rank: z.int().min(1).meta({ description: 'rank in the results, from 1' }),
+    id: z.string().meta({ description: 'ID of the passage' }),
+    documentId: z.string().nullable().meta({ description: 'document of the passage; null for a record' }),
+    score: z.number().meta({ description: 'score of the passage' }),
+  })
+  .meta({ id: 'BeatenBy' })
+
+const Remedy = z
+  .object({
+    action: z
+      .enum([
+        'raiseTopK',
+        'removeFilter',
+        'useWords',
+        'removePhrase',
+        'waitForVectors',
+        'wait',
+        'ingestAgain',
+        'grantAccess',
+      ])
+      .meta({
+        description:
+          '`raiseTopK`: request `topK` results; `removeFilter`: search without the filter; `useWords`: use words of the passage instead of `words`, which it does not contain; `removePhrase`: search without quotation marks; `waitForVectors`: wait until the passages have sentence vectors; `wait`: wait until the document is ingested; `ingestAgain`: ingest the document again; `grantAccess`: change the policy or the visibility of the document',
+      }),
+    topK: z.int().min(1).optional().meta({ description: 'number of results that includes the document' }),
+    words: z.array(z.string()).optional().meta({ description: 'words that the passage does not contain' }),
+  })
+  .meta({ id: 'Remedy' })
+export type Remedy = z.output<typeof Remedy>
+
+/** The stage at which a document dropped out of a search. */
+export const WhyNot = z
+  .object({
+    documentId: z.uuid(),
+    stage: z.enum(['found', 'visibility', 'ingest', 'filter', 'phrase', 'candidates', 'topK']).meta({
+      description:
+        'stage at which the document dropped out: `visibility` if the principal does not see it, `ingest` if it has no passages, `filter` if no passage matches the filter, `phrase` if none contains the quoted phrases, `candidates` if none is among the best of any list, `topK` if the best one ranks below `topK`; `found` if it is in the results',
+    }),
+    status: z.string().nullable().meta({ description: 'status of the document; null if it is not visible' }),
+    errorMessage: z
+      .string()
+      .nullable()
+      .meta({ description: 'reason why the ingest failed; null if it did not' }),
+    topK: z.int().min(1).meta({ description: 'number of results that were requested' }),
+    rank: z.int().min(1).nullable().meta({
+      description: 'rank of the best passage among all candidates, from 1; null if it is not a candidate',
+    }),
+    score: z
+      .number()
+      .nullable()
+      .meta({ description: 'score of this passage; null if it is not a candidate' }),
+    cutoffScore: z.number().nullable().meta({
+      description: 'score of the last result; null if there are fewer results than requested',
+    }),
+    passage: z
+      .object({
+        id: z.string().meta({ description: 'ID of the passage' }),
+        chunkIndex: z.int().nullable(),
+      })
+      .nullable()
+      .meta({ description: 'best passage of the document; null if the search did not rank it' }),
+    lists: z.array(WhyNotList).meta({
+      description:
+        'rank and score of this passage in each list, also beyond the candidates; `rank` is null beyond position 1,000',
+    }),
+    words: z
+      .array(ExplainedWord)
+      .meta({ description: 'words of the query, with their scores in this passage' }),
+    beatenBy: z.array(BeatenBy).meta({
+      description: 'the first three results, and the last one, if the document is not in the results',
+    }),
+    remedies: z.array(Remedy).meta({ description: 'changes that would bring the document into the results' }),
+  })
+  .meta({ id: 'WhyNot' })
+export type WhyNot = z.output<typeof WhyNot>

@@ -94,7 +94,12 @@ export function probeEachConversation(
   return [name, { proof, execute }]
 }
 
-function expectOk(run: DrillRun, name: string, principalId: string, { status, text }: DrillResponse): void {
+export function expectOk(
+  run: DrillRun,
+  name: string,
+  principalId: string,
+  { status, text }: DrillResponse,
+): void {
   if (status >= 400) run.reportRefusal(name, principalId, `status ${status}: ${text.slice(0, 200)}`)
 }
 

@@ -2,6 +2,7 @@ import { sharedWord } from './canaries.ts'
 import {
   callMcp,
   callTool,
+  expectOk,
   forEachBase,
   isHiddenFrom,
   neither,
@@ -130,6 +131,18 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
       const body = { text: sharedWord, topK, knowledgeBaseIds }
       const { text } = await run.request('kb.searchMany', principalId, { body })
       run.expectShown('kb.searchMany', principalId, text, [...fixture.documents, ...fixture.records])
+    }),
+  ],
+  [
+    'kb.whyNot',
+    shows(async ({ run, fixture, principalId }) => {
+      for (const { base, documentId, viewers } of fixture.documents) {
+        const params = { knowledgeBaseId: base.knowledgeBaseId }
+        const body = { text: sharedWord, topK, documentId }
+        const response = await run.request('kb.whyNot', principalId, { params, body })
+        if (viewers.has(principalId)) expectOk(run, 'kb.whyNot', principalId, response)
+        else run.expectRefused('kb.whyNot', principalId, response)
+      }
     }),
   ],
   [

@@ -143,6 +143,11 @@ export class Documents {
     return (await this.requireVisible(documentKey, caller)).row
   }
 
+  /** Returns true if a document exists, even if it is hidden. Call it only for a caller who may manage access. */
+  async exists(documentKey: DocumentKey): Promise<boolean> {
+    return (await this.parts.rows.get(tables.documents, keyOf(documentKey))) !== undefined
+  }
+
   /**
    * Returns the document of a hit; undefined if the caller may no longer see it, or if it is in another knowledge base. In the
    * policy audit, this is a part of the search, so that a search is one decision and not one per hit.

@@ -45,6 +45,7 @@ import { SentenceIndex } from './sentence-index.ts'
 import { SentenceSearch } from './sentence-search.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
+import { WhyNotSearch } from './why-not.ts'
 
 type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 
@@ -163,6 +164,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         new Compactor(bases, parts.reportFailure),
         searcher,
         manySearcher,
+        new WhyNotSearch({ bases, documents, searcher }),
         parts.measureSearch,
       ),
       filters: filterHandlers(filters),

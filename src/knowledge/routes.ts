@@ -17,6 +17,7 @@ import type { Records } from './records.ts'
 import { SearchTimes } from './search-times.ts'
 import type { Searcher } from './searcher.ts'
 import type { Uploads } from './uploads.ts'
+import type { WhyNotSearch } from './why-not.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
@@ -30,6 +31,7 @@ export function kbHandlers(
   compactor: Compactor,
   searcher: Searcher,
   manySearcher: ManySearcher,
+  whyNot: WhyNotSearch,
   measure: MeasureSearch,
 ): Handlers<typeof kb> {
   const times = new SearchTimes()
@@ -66,6 +68,10 @@ export function kbHandlers(
       const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, search))
       return { status: 200, body: hits, ignored }
     },
+    whyNot: async ({ params, body: { documentId, ...body } }, caller) => ({
+      status: 200,
+      body: await whyNot.answer({ ...params, documentId }, { ...body, includeEmbeddings: false }, caller),
+    }),
     searchMany: async ({ params, body }, caller) => {
       const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }

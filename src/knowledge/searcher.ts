@@ -107,6 +107,16 @@ export interface PreparedSearch {
   readonly signal: AbortSignal
 }
 
+type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly ScoredRecord[]>>
+
+/** A ranking that can be explained. */
+export interface RankedSearch extends OrderedRanking<BaseRanking> {
+  /** True if passages with a sentence vector are also ranked by the sentence model. */
+  readonly usesSentences: boolean
+  /** Ranks each list again with the same question, another limit, and an additional filter. */
+  rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
+}
+
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
   constructor(
@@ -165,6 +175,53 @@ export class Searcher {
    */
   prepare(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<PreparedSearch> {
     return this.prepareAtLeast(poolSizeMin, context, body, caller)
+  }
+
+  /**
+   * Ranks candidates, and calls `work` with them when it is the caller's turn. Calls `work` again if the vector space changes
+   * in the meantime.
+   *
+   * @throws the codes of {@link search}
+   */
+  async inspect<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    work: (search: RankedSearch) => Promise<T>,
+  ): Promise<T> {
+    return this.runInTurn(openContext, body, caller, async prepared => {
+      const run = async () => {
+        const ranking = await this.rankCandidates(prepared)
+        const fused = fuseCandidates(ranking)
+        const ordered = applyReranking(ranking, fused)
+        const rankAgain: RankedSearch['rankAgain'] = options => this.rankAgain(prepared, ranking, options)
+        const usesSentences = this.usesSentences(prepared.context, prepared.plan)
+        return { result: await work({ ranking, fused, ordered, usesSentences, rankAgain }) }
+      }
+      const { result } = await retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged))
+      return result
+    })
+  }
+
+  private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
+    const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    return isEnabled && mode === 'hybrid' && !isTyping
+  }
+
+  /** Ranks each list of a ranking again, with another limit and filter. */
+  private async rankAgain(
+    { context, plan, signal }: PreparedSearch,
+    { mode, lists }: BaseRanking,
+    { limit, filter }: { limit: number; filter?: Filter },
+  ): Promise<ListsByName> {
+    const constraints = { ...plan.constraints, filter: joinFilters(plan.constraints.filter, filter) }
+    const again = { ...plan, poolSize: limit, constraints }
+    const [vector, lexical, sentences] = await Promise.all([
+      lists.query ? rankByVector(context, again, lists.query) : [],
+      mode === 'vector' ? [] : rankByWords(context, again),
+      lists.sentences ? this.sentences?.rank(context, plan.text!, { limit, constraints }, signal) : undefined,
+    ])
+    return { vector, lexical, sentences: sentences?.list ?? [] }
   }
 
   /**

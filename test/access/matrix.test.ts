@@ -195,6 +195,7 @@ describe('routes opened by a fine-grained scope', () => {
     const KB = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
     for (const line of [
       `POST ${KB}/search`,
+      `POST ${KB}/search/why-not`,
       `GET ${KB}/documents`,
       `GET ${KB}/documents/:documentId`,
       `GET ${KB}/documents/:documentId/chunks`,
@@ -233,7 +234,9 @@ function scopeOfPath(line: string): string | null {
   if (/^GET \/api\/v1\/workspaces\/:workspaceId\/audit(\/decisions)?$/.test(line)) return 'read:audit'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (
-    /\/(?:test-connection|connect\/verify|mcp|search|openai\/v1\/chat\/completions)$/.test(path) ||
+    /\/(?:test-connection|connect\/verify|mcp|search(?:\/why-not)?|openai\/v1\/chat\/completions)$/.test(
+      path,
+    ) ||
     path.includes('/conversations')
   )
     return null

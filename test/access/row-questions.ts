@@ -1,4 +1,5 @@
 import type { SearchHit } from '../../src/contract/knowledge.ts'
+import type { WhyNot } from '../../src/contract/search-explanation.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import { callMcp, callMcpTool, type JsonObject, type Send } from './principal-requests.ts'
 import {
@@ -51,6 +52,7 @@ export class RowQuestions {
     () => this.#askSearch({}),
     () => this.#askSearch({ rerank: true }),
     () => this.#askExplainedSearch(),
+    () => this.#askWhyNot(),
     () => this.#askFilteredSearch(),
     () => this.#askSavedFilter(),
     () => this.#askWord(),
@@ -152,6 +154,27 @@ export class RowQuestions {
       const ranks = lists.map(({ rank }) => rank ?? 0)
       if (Math.max(...ranks) > visible.length) this.#state.reportLeak(`${question}: ranks ${ranks}`)
     }
+  }
+
+  /** Asks why a document is not the first result. The answer names only visible rows, and counts only them. */
+  async #askWhyNot(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const row = this.#state.drawRow(base, 'document')
+    if (!row) return
+    const body = { text: 'turbine', topK: 3, documentId: row.id }
+    const answer = await send(`POST ${base.path}/search/why-not`, body)
+    const isVisible = this.#state.sees(principalId, base, row)
+    const question = `${principalId} asks why not ${row.id}`
+    this.#state.decide(question, isVisible, answer, [200, 404])
+    if (answer.status !== 200) return
+    const { beatenBy, words, lists } = answer.body as unknown as WhyNot
+    const visible = this.#state.visibleRows(principalId, base).filter(({ word }) => word !== null)
+    const ids = new Set(idsOf(visible))
+    for (const { id } of beatenBy)
+      if (!ids.has(id.replace(/:0$/, ''))) this.#state.reportLeak(`${question}: beaten by ${id}`)
+    for (const { passages } of words) this.#compareCount(question, base, visible.length, passages)
+    for (const { rank } of lists)
+      if ((rank ?? 0) > visible.length) this.#state.reportLeak(`${question}: rank ${rank}`)
   }
 
   #askFilteredSearch(): Promise<void> {

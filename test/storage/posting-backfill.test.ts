@@ -84,6 +84,26 @@ test.each([false, true])(
   },
 )
 
+test('explains scores with the full-text table until the index is complete', async () => {
+  const connection = new SqliteConnection(await fullTextStore(20))
+  onTestFinished(() => connection.close())
+  const reads = createReadOperations(connection)
+  const query = { text: 'apple aq nowhere', visibility: all, statistics: 'collection' as const }
+  const ranked = await reads.lexical({ key, query: { ...query, limit: 3 } })
+  const among = ranked.map(({ record }) => record)
+  const { records, words } = await reads.explain({ key, query: { ...query, among } })
+  expect(records).toBe(20)
+  expect(words.map(word => [word.word, word.records])).toEqual([
+    ['apple', 20],
+    ['aq', 1],
+    ['nowhere', 0],
+  ])
+  for (const { record, score } of ranked) {
+    const scores = words.flatMap(word => word.scores.filter(scored => scored.record === record))
+    expect(scores.reduce((sum, scored) => sum + scored.score, 0)).toBeCloseTo(score, 9)
+  }
+})
+
 test('statistics report the progress of an index that is being built', async () => {
   const path = await fullTextStore(600)
   const { connection, backfill } = openStepwise(path)

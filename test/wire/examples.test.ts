@@ -18,6 +18,7 @@ const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'accessTools.viewers': [404, 'knowledge_base_not_found'],
   'accessTools.documents': [404, 'knowledge_base_not_found'],
   'accessTools.diff': [404, 'knowledge_base_not_found'],
+  'kb.whyNot': [404, 'document_not_found'],
   'playground.execute': [422, 'unsupported_workspace_kind'],
   'mcpServers.review': [409, 'conflict'],
   'mcpServers.beginSignIn': [409, 'conflict'],

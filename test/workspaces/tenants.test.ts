@@ -18,6 +18,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
   'kb.search': () => ({ text: 'ornithopter' }),
+  'kb.whyNot': ({ documentId }) => ({ text: 'ornithopter', documentId }),
   'filters.create': () => ({ name: 'planted', filter: {} }),
   'filters.update': () => ({ name: 'taken over' }),
   'documents.create': () => ({ sourceFilename: 'planted.md' }),

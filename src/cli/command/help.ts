@@ -61,6 +61,7 @@ const commandOrder = [
   'add',
   'ingest',
   'search',
+  'why-not',
   'show',
   'stats',
   'compact',

@@ -1,4 +1,9 @@
-import type { ExplainedList, ExplainedWord, SearchExplanation } from '../../contract/search-explanation.ts'
+import type {
+  ExplainedList,
+  ExplainedWord,
+  SearchExplanation,
+  WhyNot,
+} from '../../contract/search-explanation.ts'
 import { displayWidth, pad, plainLine, truncate } from '../terminal/terminal-text.ts'
 import { wrapLine } from '../terminal/wrap.ts'
 
@@ -33,11 +38,27 @@ export function explanationLines(explanation: SearchExplanation, width: number):
 }
 
 function tableLines({ lists }: SearchExplanation, width: number): ExplanationLine[] {
-  const rows = [['list', 'weight', 'rank', 'score', 'scaled', 'adds'], ...lists.map(listCells)]
+  return alignColumns([['list', 'weight', 'rank', 'score', 'scaled', 'adds'], ...lists.map(listCells)], width)
+}
+
+/** Aligns the first column on the left, and the others on the right. The first row is a heading. */
+function alignColumns(rows: readonly (readonly string[])[], width: number): ExplanationLine[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => displayWidth(row[column]!))))
   const lineOf = (row: readonly string[]) =>
     row.map((cell, column) => pad(cell, widths[column]!, column === 0 ? 'right' : 'left')).join(gap)
   return rows.map((row, index) => ({ text: truncate(lineOf(row), width), isDim: index === 0 }))
+}
+
+/** Returns a table with the place of a passage in each list, and the words that it matches. */
+export function placeLines({ lists, words, topK }: WhyNot, width: number): ExplanationLine[] {
+  const rows = lists.map(list => {
+    const [title, weight, rank, score] = listCells(list)
+    return [title!, weight!, rank!, score!, list.cutoffScore === null ? '–' : formatScore(list.cutoffScore)]
+  })
+  return [
+    ...alignColumns([['list', 'weight', 'rank', 'score', `score at ${topK}`], ...rows], width),
+    ...wordLines(words, width),
+  ]
 }
 
 function listCells({ name, weight, rank, score, scaledScore, contribution }: ExplainedList): string[] {

@@ -76,7 +76,7 @@ export abstract class SearchCommand extends WbCommand {
 }
 
 /** Returns the ID of the saved filter; undefined without a filter, or if all knowledge bases are searched. */
-async function savedFilterId(
+export async function savedFilterId(
   context: Pick<ResolveContext, 'client' | 'promptForChoice'>,
   base: KnowledgeBase | WorkspaceScope,
   reference: string | undefined,

@@ -81,6 +81,10 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   'kb.create': { name: 'handbook', description: 'How we work' },
   'kb.update': { description: 'How we work, since 2024' },
   'kb.search': { text: 'How many days of vacation?', topK: 5, filter: { lang: 'en', year: { $gte: 2023 } } },
+  'kb.whyNot': {
+    text: 'How many days of vacation?',
+    documentId: '7a0c5f8e-3b1d-4e6a-9c2f-8d7b6a5e4f30',
+  },
   'kb.searchMany': { text: 'How many days of vacation?', topK: 5 },
   'filters.create': {
     name: 'english',

@@ -316,6 +316,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   chunks: 'Number of chunks.',
   astraQueries: 'Calls to a remote database. Always empty for the embedded store.',
   'kb.search.text': 'Text to search for. Send either this or `vector`.',
+  'kb.whyNot.text': 'Text to search for. Send either this or `vector`.',
   'kb.searchMany.text': 'Text to search for. Send either this or `vector`.',
   'Chunk.text': 'Text of the chunk. Null if only its vector is stored.',
   'documents.ingest.text': 'Text to ingest.',

@@ -28,6 +28,10 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   SearchExplanation:
     'Reasons for the rank of a hit. All ranks, scores and counts are computed from the passages that you may see.',
   ExplainedList: 'Rank and score of a passage in one of the lists that a search fuses.',
+  WhyNot: 'The stage at which a document drops out of a search.',
+  WhyNotList: 'Rank and score of the best passage of the document in a list.',
+  BeatenBy: 'A result that ranks above the document.',
+  Remedy: 'A change that would bring the document into the results.',
   ExplainedWord: 'A word of a query, with its part of the lexical score of a passage.',
   Job: 'Background work, such as the ingest of a document.',
   JobDone: 'The last event of a job.',

@@ -1,0 +1,242 @@
+import { decideAccess } from '../access/authorize.ts'
+import type { Caller } from '../access/caller.ts'
+import { hasPhrase } from '../base/analysis/query.ts'
+import { needs } from '../contract/access.ts'
+import { WbError } from '../contract/errors.ts'
+import type { SearchRequest } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import type { Remedy, WhyNot } from '../contract/search-explanation.ts'
+import type { RecordView, ScoredRecord } from '../storage/content.ts'
+import { matchesFilter } from '../storage/filter.ts'
+import { requireListing } from '../storage/store-features.ts'
+import type { DocumentKey } from './document-key.ts'
+import type { Documents } from './documents.ts'
+import { explainRecords, scoreWords } from './explanation.ts'
+import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import type { BaseRanking, RankedSearch, Searcher } from './searcher.ts'
+
+/** Number of passages of a document that are read at a time. */
+const passagesPerPage = 1_000
+/** Number of results, best first, that are listed besides the last one. */
+const resultsListed = 3
+
+type RankAnswer = Omit<WhyNot, 'documentId' | 'topK' | 'status'>
+
+const noRank: Omit<RankAnswer, 'stage' | 'remedies'> = {
+  errorMessage: null,
+  rank: null,
+  score: null,
+  cutoffScore: null,
+  passage: null,
+  lists: [],
+  words: [],
+  beatenBy: [],
+}
+
+/** Finds the stage at which a document drops out of a search. */
+export class WhyNotSearch {
+  constructor(
+    private readonly parts: {
+      readonly bases: Pick<KnowledgeBases, 'openContext' | 'withDeletionCheck'>
+      readonly documents: Pick<Documents, 'get' | 'exists'>
+      readonly searcher: Searcher
+    },
+  ) {}
+
+  /**
+   * Explains why a document is not in the results of a search. A document that the caller may not see is not found, unless
+   * the caller may manage access.
+   *
+   * @throws document_not_found, list_records_not_supported, and the codes of a search
+   */
+  async answer(key: DocumentKey, body: SearchRequest, caller: Caller): Promise<WhyNot> {
+    const { bases, documents } = this.parts
+    const { documentId } = key
+    const { topK } = body
+    try {
+      const { status, errorMessage } = await documents.get(key, caller)
+      const answer = await bases.withDeletionCheck(key, () => this.searchDeeper(key, body, caller))
+      if (answer) return { documentId, topK, status, ...answer }
+      const action = status === 'ready' || status === 'failed' ? 'ingestAgain' : 'wait'
+      return { ...noRank, documentId, topK, stage: 'ingest', status, errorMessage, remedies: [{ action }] }
+    } catch (error) {
+      if (!(await this.mayKnow(key, error, caller))) throw error
+      const remedies = [{ action: 'grantAccess' as const }]
+      return { ...noRank, documentId, topK, stage: 'visibility', status: null, remedies }
+    }
+  }
+
+  /** Returns true if a document was not found because it is hidden, and the caller may manage access. */
+  private async mayKnow(key: DocumentKey, error: unknown, caller: Caller): Promise<boolean> {
+    if (!(error instanceof WbError) || error.code !== 'document_not_found') return false
+    const rule = needs('manage:access')
+    const { allow } = decideAccess({ rule, workspaceId: key.workspaceId }, caller)
+    return allow && this.parts.documents.exists(key)
+  }
+
+  /** Searches again with the largest number of results if the document is not a candidate. */
+  private async searchDeeper(
+    key: DocumentKey,
+    body: SearchRequest,
+    caller: Caller,
+  ): Promise<RankAnswer | undefined> {
+    const answer = await this.search(key, body, caller)
+    if (answer?.stage !== 'candidates') return answer
+    const deeper = await this.search(key, { ...body, topK: limits.topKMax }, caller)
+    const topK = deeper?.stage === 'found' ? deeper.rank : null
+    if (topK === null) return answer
+    return { ...answer, remedies: [{ action: 'raiseTopK', topK }, ...answer.remedies] }
+  }
+
+  /** Returns undefined if the document has no passages. */
+  private search(key: DocumentKey, body: SearchRequest, caller: Caller): Promise<RankAnswer | undefined> {
+    const { bases, documents, searcher } = this.parts
+    const openContext = () => bases.openContext(key.workspaceId, key.knowledgeBaseId)
+    return searcher.inspect(openContext, body, caller, async search => {
+      // The rights of the caller can change while the search waits.
+      const { documentId } = await documents.get(key, caller)
+      const { context } = search.ranking
+      const { filter, visibility } = search.ranking.plan.constraints
+      const passages = await readPassages(context, documentId, visibility)
+      if (passages.length === 0) return undefined
+      const matching = passages.filter(({ payload }) => matchesFilter(filter, payload))
+      if (matching.length === 0) return { ...noRank, stage: 'filter', remedies: [{ action: 'removeFilter' }] }
+      return this.rank(search, documentId, matching)
+    })
+  }
+
+  private async rank(
+    search: RankedSearch,
+    documentId: string,
+    passages: readonly RecordView[],
+  ): Promise<RankAnswer> {
+    const { ranking, fused, ordered } = search
+    const { topK } = ranking.plan
+    const byRecord = new Map(passages.map(view => [view.record, view]))
+    const own = await this.rankPassages(search, documentId, [...byRecord.keys()])
+    // Reranking keeps only the first candidates.
+    const all = [...ordered, ...fused.slice(ordered.length)]
+    const index = all.findIndex(({ record }) => byRecord.has(record))
+    const best = all[index]?.record ?? own.best
+    const stage = stageOf(ranking, index, best)
+    const [explanations, deep] = await Promise.all([
+      explainRecords(search, [best]),
+      search.rankAgain({ limit: limits.topKMax }),
+    ])
+    const { lists, words } = explanations.get(best)!
+    const { id, chunkIndex } = byRecord.get(best)!
+    const missing = words.filter(({ score, passages }) => score === 0 && passages > 0)
+    const remedies = remediesFor({
+      stage,
+      rank: index + 1,
+      words: missing.map(({ word }) => word),
+      needsVectors: search.usesSentences && !own.scores.sentences.has(best),
+    })
+    return {
+      stage,
+      errorMessage: null,
+      rank: index < 0 ? null : index + 1,
+      score: all[index]?.score ?? null,
+      cutoffScore: all[topK - 1]?.score ?? null,
+      passage: { id, chunkIndex },
+      lists: lists.map(list => {
+        const place = deep[list.name].findIndex(({ record }) => record === best)
+        return {
+          ...list,
+          rank: list.rank ?? (place < 0 ? null : place + 1),
+          score: list.score ?? own.scores[list.name].get(best) ?? null,
+          cutoffScore: deep[list.name][topK - 1]?.score ?? null,
+        }
+      }),
+      words,
+      beatenBy: stage === 'found' ? [] : await this.readResults(ranking, ordered.slice(0, topK)),
+      remedies: stage === 'found' ? [] : remedies,
+    }
+  }
+
+  /** Returns the scores of the passages of a document in each list, and the best passage of the list with most weight. */
+  private async rankPassages(search: RankedSearch, documentId: string, records: readonly number[]) {
+    const filter = { kind: 'in', key: 'documentId', values: [documentId] } as const
+    const [again, words] = await Promise.all([
+      search.rankAgain({ limit: records.length, filter }),
+      scoreWords(search.ranking, records),
+    ])
+    const lexical = new Map<number, number>()
+    for (const { scores } of words?.words ?? [])
+      for (const { record, score } of scores) lexical.set(record, (lexical.get(record) ?? 0) + score)
+    const scores = { lexical, vector: scoresOf(again.vector), sentences: scoresOf(again.sentences) }
+    const bestOf = (scored: ReadonlyMap<number, number>) =>
+      [...scored].filter(([record]) => records.includes(record)).sort(([, a], [, b]) => b - a)[0]?.[0]
+    const best = bestOf(scores.sentences) ?? bestOf(scores.vector) ?? bestOf(lexical) ?? records[0]!
+    return { scores, best }
+  }
+
+  private async readResults(
+    { context, plan }: BaseRanking,
+    results: readonly ScoredRecord[],
+  ): Promise<WhyNot['beatenBy']> {
+    const listed = results.flatMap(({ record, score }, index) =>
+      index < resultsListed || index === results.length - 1 ? [{ record, score, rank: index + 1 }] : [],
+    )
+    const views = await context.store.read(
+      context.key,
+      listed.map(({ record }) => record),
+      { vectors: false, visibility: plan.constraints.visibility },
+    )
+    return listed.flatMap(({ record, score, rank }) => {
+      const view = views.find(other => other.record === record)
+      return view ? [{ rank, id: view.id, documentId: view.documentId, score }] : []
+    })
+  }
+}
+
+function stageOf(
+  { mode, lists, plan }: BaseRanking,
+  index: number,
+  record: number,
+): 'found' | 'phrase' | 'candidates' | 'topK' {
+  if (index >= 0) return index < plan.topK ? 'found' : 'topK'
+  const isLexical = lists.lexical.some(other => other.record === record)
+  return mode !== 'vector' && !isLexical && hasPhrase(plan.text!) ? 'phrase' : 'candidates'
+}
+
+function remediesFor({
+  stage,
+  rank,
+  words,
+  needsVectors,
+}: {
+  stage: WhyNot['stage']
+  rank: number
+  words: string[]
+  /** True if the passage has no sentence vector yet. */
+  needsVectors: boolean
+}): Remedy[] {
+  return [
+    ...(stage === 'topK' ? [{ action: 'raiseTopK' as const, topK: rank }] : []),
+    ...(stage === 'phrase' ? [{ action: 'removePhrase' as const }] : []),
+    ...(words.length > 0 ? [{ action: 'useWords' as const, words }] : []),
+    ...(needsVectors ? [{ action: 'waitForVectors' as const }] : []),
+  ]
+}
+
+function scoresOf(list: readonly ScoredRecord[]): Map<number, number> {
+  return new Map(list.map(({ record, score }) => [record, score]))
+}
+
+/** Reads all passages of a document. */
+async function readPassages(
+  { store, key }: BaseContext,
+  documentId: string,
+  visibility: BaseRanking['visibility'],
+): Promise<RecordView[]> {
+  const listing = requireListing(store)
+  const passages: RecordView[] = []
+  for (;;) {
+    const last = passages.at(-1)
+    const after = last && { chunkIndex: last.chunkIndex, id: last.id }
+    const page = await listing.listByDocument(key, { documentId, after, limit: passagesPerPage, visibility })
+    passages.push(...page)
+    if (page.length < passagesPerPage) return passages
+  }
+}

@@ -1,0 +1,56 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { sandboxFactory } from './sandbox.ts'
+import { runInFakeTerminal, stripSequences } from './terminal.ts'
+
+const timeout = 60_000
+
+const demo = sandboxFactory(async ({ wb, home }) => {
+  writeFileSync(join(home, 'keys.md'), 'Revoke a key, and revoke its keys, to revoke a key.')
+  writeFileSync(join(home, 'apples.md'), 'Apples ripen in autumn. A gardener has a key.')
+  await wb(['kb', 'create', 'handbook', '--semantic', 'off'])
+  const { status, stderr } = await wb([
+    'kb',
+    'ingest',
+    'handbook',
+    join(home, 'keys.md'),
+    join(home, 'apples.md'),
+  ])
+  expect(status, stderr).toBe(0)
+})
+
+test('wb kb search --explain shows why each passage is there', { timeout }, async () => {
+  const sandbox = await demo()
+  const words = ['kb', 'search', 'handbook', 'revoke keys soon', '--explain']
+  const { text } = await runInFakeTerminal(sandbox, words, { cols: 80 })
+  const screen = stripSequences(text)
+  expect(screen).toMatch(/ranked by words \d+ %, vectors \d+ %/)
+  expect(screen).toMatch(/list {5}weight {2}rank {2}score {2}scaled {3}adds/)
+  expect(screen).toMatch(/words {6}\d+ % {5}1 {2}\d\.\d{3} {3}1\.000/)
+  expect(screen).toMatch(/matches {2}revoke \d\.\d{3} · keys \d\.\d{3}/)
+  expect(screen).toContain('lacks    soon (in no passage)')
+  expect(Math.max(...screen.split(/\r?\n/).map(({ length }) => length))).toBeLessThanOrEqual(80)
+  const { stdout } = await sandbox.wb([...words, '--json'])
+  expect(JSON.parse(stdout)[0]).toMatchObject({
+    coverage: expect.any(Number),
+    explanation: { filtered: false },
+  })
+})
+
+test('wb kb why-not shows what beats a document, and what would bring it in', { timeout }, async () => {
+  const sandbox = await demo()
+  const words = ['kb', 'why-not', 'revoke key', 'apples.md', '--limit', '1']
+  const screen = stripSequences((await runInFakeTerminal(sandbox, words, { cols: 80 })).text)
+  expect(screen).toMatch(/✗ apples.md is not the first result: its best passage \(chunk 0\) has rank\s+2/)
+  expect(screen).toContain('score at 1')
+  expect(screen).toMatch(/results\r?\n {7}1 {2}\d\.\d{4} {2}/)
+  expect(screen).toMatch(/what would bring it in\r?\n {4}--limit 2/)
+  const piped = await sandbox.wb(words)
+  expect(piped.stdout).toMatch(/^stage\ttopK\n/)
+  const { stdout } = await sandbox.wb([...words, '--where', 'lang=en', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ stage: 'filter', remedies: [{ action: 'removeFilter' }] })
+  const missing = await sandbox.wb(['kb', 'why-not', 'revoke key', 'nothing.md'])
+  expect(missing.status).toBe(4)
+  expect(missing.stderr).toContain('No document "nothing.md"')
+})
