@@ -153,6 +153,21 @@ export class Searcher {
     })
   }
 
+  /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
+  private async runInTurn<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    run: (prepared: PreparedSearch) => Promise<T>,
+  ): Promise<T> {
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
+    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
+      if (!hasWaited) return run(prepared)
+      await caller.reauthorize()
+      return run(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
+    })
+  }
+
   /**
    * Prepares a search in several knowledge bases, which ranks at least `topK` candidates if that many match.
    *
@@ -207,25 +222,6 @@ export class Searcher {
       lists.sentences ? this.sentences?.rank(context, plan.text!, { limit, constraints }, signal) : undefined,
     ])
     return { vector, lexical, sentences: sentences?.list ?? [] }
-  }
-
-  /**
-   * Prepares a search, and calls `work` with it when it is the caller's turn. Prepares it again if it had to wait.
-   *
-   * @param openContext  opens the knowledge base
-   */
-  private async runInTurn<T>(
-    openContext: () => Promise<BaseContext>,
-    body: SearchRequest,
-    caller: SearchCaller,
-    work: (prepared: PreparedSearch) => Promise<T>,
-  ): Promise<T> {
-    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
-    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
-      if (!hasWaited) return work(prepared)
-      await caller.reauthorize()
-      return work(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
-    })
   }
 
   /**

@@ -89,15 +89,15 @@ export class WhyNotSearch {
   }
 
   /** Returns undefined if the document has no passages. */
-  private search(
-    { workspaceId, knowledgeBaseId, documentId }: DocumentKey,
-    body: SearchRequest,
-    caller: Caller,
-  ): Promise<RankAnswer | undefined> {
-    const openContext = () => this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-    return this.parts.searcher.inspect(openContext, body, caller, async search => {
+  private search(key: DocumentKey, body: SearchRequest, caller: Caller): Promise<RankAnswer | undefined> {
+    const { bases, documents, searcher } = this.parts
+    const openContext = () => bases.openContext(key.workspaceId, key.knowledgeBaseId)
+    return searcher.inspect(openContext, body, caller, async search => {
+      // The rights of the caller can change while the search waits.
+      const { documentId } = await documents.get(key, caller)
+      const { context } = search.ranking
       const { filter, visibility } = search.ranking.plan.constraints
-      const passages = await readPassages(search.ranking.context, documentId, visibility)
+      const passages = await readPassages(context, documentId, visibility)
       if (passages.length === 0) return undefined
       const matching = passages.filter(({ payload }) => matchesFilter(filter, payload))
       if (matching.length === 0) return { ...noRank, stage: 'filter', remedies: [{ action: 'removeFilter' }] }
