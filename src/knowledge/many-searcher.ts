@@ -14,6 +14,7 @@ import {
   applyReranking,
   type BaseRanking,
   countOccurrences,
+  isServiceNeeded,
   modeUsed,
   orderCandidates,
   type PreparedSearch,
@@ -22,6 +23,7 @@ import {
   Searcher,
 } from './searcher.ts'
 import type { SentenceSearch } from './sentence-search.ts'
+import type { ServiceReranking } from './service-reranking.ts'
 import type { VectorSpace } from './vector-space.ts'
 import { totalWeight } from './word-weights.ts'
 
@@ -42,6 +44,7 @@ interface ManySearcherParts {
   readonly filters: KnowledgeFilters
   readonly queue: SearchQueue
   readonly sentences: SentenceSearch | undefined
+  readonly reranking: ServiceReranking
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -75,10 +78,15 @@ export class ManySearcher {
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
-    const { space, filters, queue, sentences } = this.parts
-    const searcher = new Searcher(embedOncePerService(space), filters, queue, sentences?.forOneQuestion())
-    const search = async (prepared: readonly PreparedSearch[]) => {
-      const rankings = await this.forEachBase(prepared, onDeleted, one => searcher.rankCandidates(one))
+    const { space, filters, queue, sentences, reranking } = this.parts
+    const once = embedOncePerService(space)
+    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking)
+    const rank = (prepared: readonly PreparedSearch[]) =>
+      this.forEachBase(prepared, onDeleted, async one => ({
+        ...one,
+        ranking: await searcher.rankCandidates(one),
+      }))
+    const merge = async (rankings: readonly BaseRanking[]) => {
       const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
       const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
       return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
@@ -92,7 +100,13 @@ export class ManySearcher {
         caller.signal,
       )
       try {
-        return await queue.run(caller, () => search(prepared))
+        if (!prepared.some(isServiceNeeded))
+          return await queue.run(caller, async () => merge((await rank(prepared)).map(one => one.ranking)))
+        const ranked = await queue.run(caller, () => rank(prepared))
+        const reranked = await this.forEachBase(ranked, onDeleted, one =>
+          searcher.scoreByService(one, one.ranking),
+        )
+        return await queue.run(caller, () => merge(reranked))
       } catch (error) {
         const notFound = await this.notFoundIfDeleted(prepared, error)
         if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error

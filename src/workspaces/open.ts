@@ -75,6 +75,7 @@ export function openWorkspaces(deps: WorkspacesDependencies) {
   return {
     chunking,
     embedding,
+    reranking,
     traffic,
     /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */
     deleteEphemeral: () => workspaces.deleteEphemeral(),
