@@ -295,7 +295,10 @@ const searchFields = {
   rerank: z
     .boolean()
     .optional()
-    .meta({ description: 'true to reorder the hits by combining their ranks with their lexical ranks' }),
+    .meta({
+      description:
+        'true to reorder the hits with the reranking service of the knowledge base, or, without one, by combining their ranks with their lexical ranks; by default, true if the knowledge base has a service and `text` is sent without `prefix`. If the service fails, the hits keep their order, and `X-Workbase-Ignored` names `rerank`',
+    }),
   prefix: z.boolean().optional().meta({
     description:
       'true for a search while a user types: the last word of `text` also matches words that it is the beginning of, unless a space follows',

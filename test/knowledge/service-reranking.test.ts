@@ -43,7 +43,7 @@ async function bind(base: Base, service: object): Promise<void> {
     ...service,
   })
   expect(status, text).toBe(201)
-  const { rerankingServiceId } = body
+  const rerankingServiceId = String(body.rerankingServiceId)
   await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
 }
 
@@ -53,7 +53,7 @@ async function searchTexts(base: Base, fields: object = {}) {
     ...fields,
   })
   expect(status, text).toBe(200)
-  const hits = body as { score: number; payload: { chunkText: string } }[]
+  const hits = body as unknown as { score: number; payload: { chunkText: string } }[]
   return {
     texts: hits.map(hit => hit.payload.chunkText),
     scores: hits.map(hit => hit.score),
@@ -115,10 +115,9 @@ describe('a bound service reranks', () => {
       text: 'a secret flutter',
     })
     const { body } = await wb.send(`POST ${path}/search`, { text: question })
-    const own = body.filter(
-      (hit: { knowledgeBaseId: string }) => hit.knowledgeBaseId === base.params.knowledgeBaseId,
-    )
-    expect(own[0].payload.chunkText).toBe('the wing alone')
+    const hits = body as unknown as { knowledgeBaseId: string; payload: { chunkText: string } }[]
+    const own = hits.filter(hit => hit.knowledgeBaseId === base.params.knowledgeBaseId)
+    expect(own[0]!.payload.chunkText).toBe('the wing alone')
     expect(body).toHaveLength(5)
     const sent = provider.received.flatMap(request => request.body.documents)
     expect(sent).toHaveLength(4)
@@ -126,10 +125,32 @@ describe('a bound service reranks', () => {
   })
 })
 
-test('a search with a vector, and one while a user types, do not call the service', async () => {
+test('a search while a user types does not call the service', async () => {
   const base = await baseWithService()
   expect((await searchTexts(base, { prefix: true })).ignored).toBe('rerank')
   expect(provider.received).toEqual([])
+})
+
+test('the service receives only passages that the caller may see', async () => {
+  const made = await wb.send('POST /api/v1/workspaces', { name: 'w', kind: 'local', rlacEnabled: true })
+  const workspace = `/api/v1/workspaces/${made.body.workspaceId}`
+  const as = (principal: string) => (line: string, body?: unknown) =>
+    wb.send(line, body, { 'x-view-as-principal': principal })
+  await wb.send(`POST ${workspace}/principals`, { principalId: 'root', role: 'admin' })
+  const service = { name: 'r', provider: 'cohere', modelName: 'm', endpointBaseUrl: provider.url }
+  const { body: reranker } = await wb.send(`POST ${workspace}/reranking-services`, service)
+  const { rerankingServiceId } = reranker
+  const { body: base } = await wb.send(`POST ${workspace}/knowledge-bases`, {
+    name: 'kb',
+    rerankingServiceId,
+  })
+  const path = `${workspace}/knowledge-bases/${base.knowledgeBaseId}`
+  for (const name of ['alice', 'bob'])
+    await as('root')(`POST ${path}/ingest`, { text: `a wing flutter of ${name}`, visibleTo: [name] })
+  const { body } = await as('alice')(`POST ${path}/search`, { text: question })
+  expect(body).toHaveLength(1)
+  expect(provider.received.map(request => request.body.documents)).toEqual([['a wing flutter of alice']])
+  expect(provider.received[0]!.headers.authorization).toBeUndefined()
 })
 
 const bad: [string, RerankStep][] = [
