@@ -64,7 +64,7 @@ interface SearchPlan {
   readonly poolSize: number
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
-  /** What reorders the candidates: ranks by words, the service of the knowledge base, or nothing. */
+  /** Reorders the candidates: by their ranks by words, or by the service of the knowledge base. */
   readonly reranker: 'words' | 'service' | undefined
   /** Value of the API field `prefix`. */
   readonly isTyping: boolean
