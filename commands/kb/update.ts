@@ -21,6 +21,7 @@ export default class KbUpdate extends WbCommand {
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
     semantic: semanticFlag(),
+    reranking: Flags.string({ summary: 'ID of a reranking service; "" removes it', helpValue: 'ID' }),
     policy: Flags.string({
       summary: 'file with the access policy; "" removes the policy',
       helpValue: 'FILE',
@@ -33,13 +34,24 @@ export default class KbUpdate extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(KbUpdate)
-    const { description, language, status, lexical: enabled, policy, 'policy-enabled': policyEnabled } = flags
+    const { description, language, status, lexical: enabled, reranking, policy } = flags
+    const policyEnabled = flags['policy-enabled']
     const semantic = flags.semantic && flags.semantic === 'on'
-    this.requireChange([description, language, status, enabled, semantic, policy, policyEnabled])
+    this.requireChange([description, language, status, enabled, semantic, reranking, policy, policyEnabled])
+    const rerankingServiceId = reranking === '' ? null : reranking
     const policyDsl = policy === '' ? null : policy && (await readPolicy(this.io.cwd, policy))
     const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
     const lexical = enabled === undefined ? undefined : { ...currentLexical, enabled }
-    const body = { description, language, status, lexical, semantic, policyDsl, policyEnabled }
+    const body = {
+      description,
+      language,
+      status,
+      lexical,
+      semantic,
+      rerankingServiceId,
+      policyDsl,
+      policyEnabled,
+    }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
   }

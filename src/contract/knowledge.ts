@@ -300,10 +300,10 @@ const searchFields = {
     description:
       'weight of the lexical score, from 0 to 1; 0.5 by default, or 0.8 if the built-in embedder is not fitted yet',
   }),
-  rerank: z
-    .boolean()
-    .optional()
-    .meta({ description: 'true to reorder the hits by combining their ranks with their lexical ranks' }),
+  rerank: z.boolean().optional().meta({
+    description:
+      'true to reorder the hits with the reranking service of the knowledge base, or, without one, by combining their ranks with their lexical ranks; by default, true if the knowledge base has a service and `text` is sent without `prefix`. If the service fails, the hits keep their order, and `X-Workbase-Ignored` names `rerank`',
+  }),
   prefix: z.boolean().optional().meta({
     description:
       'true for a search while a user types: the last word of `text` also matches words that it is the beginning of, unless a space follows',

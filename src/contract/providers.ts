@@ -14,6 +14,17 @@ export const providers = {
   ollama: { baseUrl: 'http://localhost:11434/v1', keyName: null },
 } as const satisfies Record<string, Provider>
 
+/**
+ * Protocols of reranking services, by the provider of the service. `cohere` is also the protocol of Jina, vLLM and other
+ * servers; `tei` is that of Text Embeddings Inference, which has no default address.
+ */
+export const rerankProtocols = ['cohere', 'tei'] as const
+export type RerankProtocol = (typeof rerankProtocols)[number]
+
+export function isRerankProtocol(name: string): name is RerankProtocol {
+  return (rerankProtocols as readonly string[]).includes(name)
+}
+
 /** Provider name of the built-in embedder. */
 export const builtInProvider = 'workbase'
 

@@ -169,6 +169,21 @@ export function rerank<S extends ScoredRecord>(
     .map(({ candidate }, index) => ({ ...candidate, score: ranked[index]!.score }))
 }
 
+/**
+ * Moves the candidates that a reranker scored to the front, best first; candidates with equal scores, and those without,
+ * keep their order. As in {@link rerank}, the score at each position stays the same.
+ */
+export function rerankByScores<S extends ScoredRecord>(
+  ranked: readonly S[],
+  scores: ReadonlyMap<number, number>,
+): S[] {
+  const scoreOf = ({ record }: S) => scores.get(record) ?? Number.NEGATIVE_INFINITY
+  const compare = (a: number, b: number) => (a === b ? 0 : b - a)
+  return ranked
+    .toSorted((a, b) => compare(scoreOf(a), scoreOf(b)))
+    .map((candidate, index) => ({ ...candidate, score: ranked[index]!.score }))
+}
+
 /** A passage that the query vector is moved toward. */
 export interface FeedbackPassage {
   readonly vector: Float32Array

@@ -16,13 +16,16 @@ import {
   type BaseRanking,
   countOccurrences,
   fuseCandidates,
+  isServiceNeeded,
   modeUsed,
   type PreparedSearch,
   readExplainedHits,
   type SearchCaller,
   Searcher,
+  withCurrentRights,
 } from './searcher.ts'
 import type { SentenceSearch } from './sentence-search.ts'
+import type { ServiceReranking } from './service-reranking.ts'
 import type { VectorSpace } from './vector-space.ts'
 import { totalWeight } from './word-weights.ts'
 
@@ -43,6 +46,7 @@ interface ManySearcherParts {
   readonly filters: KnowledgeFilters
   readonly queue: SearchQueue
   readonly sentences: SentenceSearch | undefined
+  readonly reranking: ServiceReranking
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -78,10 +82,15 @@ export class ManySearcher {
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
-    const { space, filters, queue, sentences } = this.parts
-    const searcher = new Searcher(embedOncePerService(space), filters, queue, sentences?.forOneQuestion())
-    const search = async (prepared: readonly PreparedSearch[]) => {
-      const rankings = await this.forEachBase(prepared, onDeleted, one => searcher.rankCandidates(one))
+    const { space, filters, queue, sentences, reranking } = this.parts
+    const once = embedOncePerService(space)
+    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking)
+    const rank = (prepared: readonly PreparedSearch[]) =>
+      this.forEachBase(prepared, onDeleted, async one => ({
+        ...one,
+        ranking: await searcher.rankCandidates(one),
+      }))
+    const merge = async (rankings: readonly BaseRanking[]) => {
       const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
       const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
       return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
@@ -98,12 +107,24 @@ export class ManySearcher {
     for (let attempt = 1; ; attempt++) {
       let prepared = await prepare()
       try {
-        return await queue.run(caller, workspaceId, async hasWaited => {
+        const ranked = await queue.run(caller, workspaceId, async hasWaited => {
           if (hasWaited) {
             await caller.reauthorize()
             prepared = await prepare()
           }
-          return search(prepared)
+          const rankings = await rank(prepared)
+          return prepared.some(isServiceNeeded)
+            ? { rankings }
+            : { result: await merge(rankings.map(one => one.ranking)) }
+        })
+        if (ranked.result) return ranked.result
+        const reranked = await this.forEachBase(ranked.rankings, onDeleted, one =>
+          searcher.scoreByService(one, one.ranking),
+        )
+        return await queue.run(caller, workspaceId, async () => {
+          await caller.reauthorize()
+          prepared = await prepare()
+          return merge(allWithCurrentRights(reranked, prepared))
         })
       } catch (error) {
         const notFound = await this.notFoundIfDeleted(prepared, error)
@@ -170,6 +191,18 @@ export class ManySearcher {
       )
     return all.items.map(base => base.knowledgeBaseId)
   }
+}
+
+/** Applies {@link withCurrentRights} to each ranking. Omits those of deleted knowledge bases. */
+function allWithCurrentRights(
+  rankings: readonly BaseRanking[],
+  prepared: readonly PreparedSearch[],
+): BaseRanking[] {
+  const byBase = new Map(prepared.map(one => [one.context.base.knowledgeBaseId, one]))
+  return rankings.flatMap(ranking => {
+    const current = byBase.get(ranking.context.base.knowledgeBaseId)
+    return current ? [withCurrentRights(ranking, current)] : []
+  })
 }
 
 /** Returns the common mode of all rankings; `mixed` if their modes differ, and `none` if there are no rankings. */

@@ -43,6 +43,7 @@ import { SearchQueue } from './search-queue.ts'
 import { Searcher } from './searcher.ts'
 import { SentenceIndex } from './sentence-index.ts'
 import { SentenceSearch } from './sentence-search.ts'
+import { ServiceReranking, type ServiceRerankingParts } from './service-reranking.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 import { WhyNotSearch } from './why-not.ts'
@@ -50,6 +51,8 @@ import { WhyNotSearch } from './why-not.ts'
 type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 
 export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
+  readonly reranking: ServiceRerankingParts['services']
+  readonly openReranker: ServiceRerankingParts['openReranker']
   readonly rows: RowStore
   readonly pager: Pager
   readonly cursors: Cursors
@@ -118,8 +121,9 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const queue = new SearchQueue()
-  const searcher = new Searcher(space, filters, queue, sentences)
-  const manySearcher = new ManySearcher({ bases, space, filters, queue, sentences })
+  const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
+  const searcher = new Searcher(space, filters, queue, sentences, reranking)
+  const manySearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking })
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,

@@ -16,6 +16,7 @@ import {
   fuseLists,
   type RankedLists,
   rerank,
+  rerankByScores,
   sentenceWeight,
 } from './fusion.ts'
 import { rejectRawVector, requireFieldDimension } from './guards.ts'
@@ -25,6 +26,7 @@ import type { EmbeddedQuery } from './passage-operations.ts'
 import { toApiPayload } from './payload.ts'
 import type { SearchQueue } from './search-queue.ts'
 import type { SentenceRanking, SentenceSearch } from './sentence-search.ts'
+import type { ServiceReranking } from './service-reranking.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
@@ -70,7 +72,8 @@ interface SearchPlan {
   readonly explains: boolean
   /** Undefined for the default, which depends on the vector space. */
   readonly lexicalWeight: number | undefined
-  readonly rerank: boolean
+  /** Reorders the candidates: by their ranks by words, or by the service of the knowledge base. */
+  readonly reranker: 'words' | 'service' | undefined
   /** Value of the API field `prefix`. */
   readonly isTyping: boolean
   readonly showVectors: boolean
@@ -87,6 +90,8 @@ export interface BaseRanking {
   readonly lists: RankedLists
   /** Input of {@link rerank} for the first `topK` candidates; undefined if reranking was not requested. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
+  /** Scores of the reranking service by record number; undefined if it was not used, or if it failed. */
+  readonly serviceScores: ReadonlyMap<number, number> | undefined
   readonly showVectors: boolean
   /** Text of the question, to compute the coverage of each hit; undefined if coverage was not requested. */
   readonly coverageText: string | undefined
@@ -125,6 +130,7 @@ export class Searcher {
     private readonly queue: SearchQueue,
     /** Undefined if the runtime has no sentence model. */
     private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
+    private readonly services: Pick<ServiceReranking, 'score'>,
   ) {}
 
   /**
@@ -144,13 +150,22 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
   ): Promise<SearchResult> {
-    return this.runInTurn(openContext, body, caller, async prepared => {
-      const ranking = await this.rankCandidates(prepared)
+    const read = async (ranking: BaseRanking) => {
       const fused = fuseCandidates(ranking)
       const ordered = applyReranking(ranking, fused)
       const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
       return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+    }
+    const ranked = await this.runInTurn(openContext, body, caller, async prepared => {
+      const ranking = await this.rankCandidates(prepared)
+      return { prepared, ranking, result: isServiceNeeded(prepared) ? undefined : await read(ranking) }
     })
+    if (ranked.result) return ranked.result
+    const { prepared } = ranked
+    const ranking = await this.scoreByService(prepared, ranked.ranking)
+    await caller.reauthorize()
+    const readAgain = (current: PreparedSearch) => read(withCurrentRights(ranking, current))
+    return this.runInTurn(openContext, body, caller, readAgain, prepared.query)
   }
 
   /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
@@ -159,8 +174,9 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
     run: (prepared: PreparedSearch) => Promise<T>,
+    embedded?: EmbeddedQuery,
   ): Promise<T> {
-    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller, embedded)
     return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
       if (!hasWaited) return run(prepared)
       await caller.reauthorize()
@@ -256,13 +272,37 @@ export class Searcher {
       context,
       mode: plan.mode,
       lists,
-      reranking: plan.rerank ? await rerankingFor(context, plan, lists) : undefined,
+      reranking: plan.reranker === 'words' ? await rerankingFor(context, plan, lists) : undefined,
+      serviceScores: undefined,
       showVectors: plan.showVectors,
       coverageText: plan.showCoverage ? plan.text : undefined,
       visibility: plan.constraints.visibility,
       ignored: plan.ignored,
       plan,
     }
+  }
+
+  /**
+   * Lets the reranking service of a knowledge base score the best candidates, if the search needs it. If the service
+   * fails, the ranking stays as it is, and names `rerank` as ignored. A service can be slow, so do not call this in the
+   * {@link SearchQueue}.
+   */
+  async scoreByService(prepared: PreparedSearch, ranking: BaseRanking): Promise<BaseRanking> {
+    const { context, plan, signal } = prepared
+    if (!isServiceNeeded(prepared)) return ranking
+    const { store, key } = context
+    const { visibility } = plan.constraints
+    const candidates = fuseCandidates(ranking).map(({ record }) => record)
+    const serviceScores = await this.services.score(
+      context,
+      plan.text!,
+      count => candidates.slice(0, count),
+      records => store.read(key, records, { vectors: false, visibility }),
+      signal,
+    )
+    return serviceScores
+      ? { ...ranking, serviceScores }
+      : { ...ranking, ignored: [...ranking.ignored, 'rerank'] }
   }
 
   private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
@@ -473,11 +513,17 @@ export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRec
   return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
+/** Returns a ranking with the rights of a search that was prepared later, with which its hits are read. */
+export function withCurrentRights(ranking: BaseRanking, { context, plan }: PreparedSearch): BaseRanking {
+  return { ...ranking, context, plan, visibility: plan.constraints.visibility }
+}
+
 /** Applies the requested reranking to the candidates of a ranking. */
 export function applyReranking<S extends ScoredRecord>(
-  { mode, reranking }: BaseRanking,
+  { mode, reranking, serviceScores }: BaseRanking,
   candidates: readonly S[],
 ): readonly S[] {
+  if (serviceScores) return rerankByScores(candidates, serviceScores)
   if (!reranking) return candidates
   return rerank(candidates.slice(0, reranking.topK), reranking.lexical, lexicalRankWeight[mode])
 }
@@ -486,10 +532,10 @@ export function applyReranking<S extends ScoredRecord>(
  * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with the suffix `_rerank` if the hits were
  * reranked. A hybrid search that could not use its vector counts as `lexical`.
  */
-export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
+export function modeUsed({ mode, lists, reranking, serviceScores }: BaseRanking): string {
   const isByWords = lists.lexicalWeight === 1 && !lists.sentences
   const used = mode === 'hybrid' && isByWords ? 'lexical' : mode
-  return reranking && lexicalRankWeight[mode] > 0 ? `${used}_rerank` : used
+  return serviceScores || (reranking && lexicalRankWeight[mode] > 0) ? `${used}_rerank` : used
 }
 
 function undefinedIfSpaceChanged(error: unknown): undefined {
@@ -510,7 +556,9 @@ function createPlan(
   if (body.vector) requireFieldDimension('vector', body.vector.length, collection.dimension)
   const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
   const ignored: string[] = []
-  if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
+  const reranker = rerankerOf(context, body)
+  if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined && !reranker)
+    ignored.push('rerank')
   if (body.includeEmbeddings && isFittedByRuntime) ignored.push('includeEmbeddings')
   const hasCoverage = body.text !== undefined && indexesWords(context)
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
@@ -522,16 +570,31 @@ function createPlan(
     text: body.text,
     vector: body.vector,
     topK: body.topK,
-    poolSize: Math.max(mode === 'vector' && !body.rerank ? vectorPoolMin : poolSizeMin, body.topK),
+    poolSize: Math.max(mode === 'vector' && !reranker ? vectorPoolMin : poolSizeMin, body.topK),
     lexicalWeight: body.lexicalWeight,
-    rerank: body.rerank ?? false,
     explains: body.explain ?? false,
+    reranker,
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
     constraints: { visibility, filter },
     ignored,
   }
+}
+
+/** Returns what reranks the results of a request. A service is not called for each letter that a user types. */
+function rerankerOf(
+  { base }: BaseContext,
+  { text, rerank: requested, prefix }: SearchRequest,
+): SearchPlan['reranker'] {
+  if (text === undefined || requested === false) return undefined
+  if (base.rerankingServiceId && (requested || !prefix)) return 'service'
+  return requested ? 'words' : undefined
+}
+
+/** Returns true if the reranking service of the knowledge base is to score the candidates. */
+export function isServiceNeeded({ plan }: PreparedSearch): boolean {
+  return plan.reranker === 'service'
 }
 
 function indexesWords({ store, collection }: BaseContext): boolean {

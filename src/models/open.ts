@@ -3,7 +3,7 @@ import type { Log } from '../base/log.ts'
 import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
-import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
+import type { EmbeddingService, LlmService, RerankingService, ServiceProblem } from '../contract/services.ts'
 import { type ChatModel, openConfiguredModel, openServiceModel } from './chat/chat-model.ts'
 import { openLearnedModels } from './chat/learned-models.ts'
 import { knownModelFacts } from './chat/model-request.ts'
@@ -19,6 +19,7 @@ import { createMockEmbedder } from './mock-embedder.ts'
 import { ModelCatalog } from './model-catalog.ts'
 import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
 import { probeModel } from './probe-model.ts'
+import { checkReranker, openReranker, type Reranker } from './reranker.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
 /** Access to models, MCP servers, and the network. */
@@ -35,6 +36,7 @@ export interface Models {
   checkUrl(field: string, url: string): void
   /** @throws embedding_unavailable  the runtime cannot call the provider of the service */
   openEmbedder(service: EmbeddingService): Embedder
+  openReranker(service: RerankingService): Reranker
   /** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
   openChat(service: LlmService): ChatModel
   /**
@@ -50,6 +52,8 @@ export interface Models {
   chatProblem(service: LlmService): Promise<ServiceProblem | null>
   /** Returns the reason why an embedding service cannot be used; null if no problem is known. Sends no request. */
   embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
+  /** Like {@link embeddingProblem}, for a reranking service. */
+  rerankingProblem(service: RerankingService): Promise<ServiceProblem | null>
   /** @see probeModel */
   probe(service: LlmService, changes: Partial<LlmService>, signal: AbortSignal): Promise<void>
   /** @throws McpFailure */
@@ -100,6 +104,7 @@ export function openModels({
     catalog: new ModelCatalog({ ...deps, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, deps),
+    openReranker: service => openReranker(service, deps),
     openChat: service => openServiceModel(service, chatDeps),
     runtimeChat: () => openConfiguredModel(chatDeps),
     chatProblem: async service =>
@@ -109,6 +114,7 @@ export function openModels({
       findServiceProblem(async () => {
         if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
       }),
+    rerankingProblem: service => findServiceProblem(() => checkReranker(service, deps)),
     probe: (service, changes, signal) => probeModel(service, changes, signal, chatDeps),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),

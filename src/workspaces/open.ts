@@ -43,7 +43,10 @@ export interface WorkspacesDependencies {
   readonly config: Config
   readonly stores: ContentStores
   readonly releases: SecretReleases
-  readonly models: Pick<Models, 'catalog' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
+  readonly models: Pick<
+    Models,
+    'catalog' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem' | 'rerankingProblem'
+  >
   readonly listTools: McpServersDependencies['listTools']
   readonly signIns: McpSignIns
   /** Returns the names of the tools that MCP offers to the caller. */
@@ -75,6 +78,7 @@ export function openWorkspaces(deps: WorkspacesDependencies) {
   return {
     chunking,
     embedding,
+    reranking,
     traffic,
     /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */
     deleteEphemeral: () => workspaces.deleteEphemeral(),
@@ -86,7 +90,7 @@ export function openWorkspaces(deps: WorkspacesDependencies) {
       embeddingServices: embeddingHandlers(embedding, async service =>
         service.provider === builtInProvider ? null : models.embeddingProblem(service),
       ),
-      rerankingServices: rerankingHandlers(reranking),
+      rerankingServices: rerankingHandlers(reranking, models.rerankingProblem),
       llmServices: llmHandlers(llm, models.chatProblem),
       llmModels: llmModelHandlers(models, config.chat.provider),
       secretReleases: releaseHandlers(releases),

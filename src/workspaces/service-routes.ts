@@ -67,8 +67,10 @@ export function embeddingHandlers(
 
 export function rerankingHandlers(
   services: Services<RerankingService, RerankingCreate>,
+  problemOf: (service: RerankingService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof rerankingServices> {
-  return serviceHandlers(services, 'rerankingServiceId')
+  const handlers = serviceHandlers(services, 'rerankingServiceId')
+  return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 export function llmHandlers(

@@ -21,6 +21,21 @@ beforeAll(async () => {
 const newWorkspace = (fields?: Parameters<typeof addWorkspaceSandbox>[2]) =>
   addWorkspaceSandbox(shared, server, fields)
 
+test('a knowledge base gets and loses a reranking service', async () => {
+  const { wb } = await newWorkspace()
+  const saved = JSON.parse(
+    await stdoutOf(
+      wb(['services', 'create', 'rr', '--type', 'reranking', '--provider', 'tei', '--model', 'm', '--json']),
+    ),
+  )
+  const id = saved.rerankingServiceId
+  const serviceOf = async (...args: string[]) =>
+    JSON.parse(await stdoutOf(wb(['kb', ...args, '--json']))).rerankingServiceId
+  expect(await serviceOf('create', 'papers', '--reranking', id)).toBe(id)
+  expect(await serviceOf('update', 'papers', '--reranking', '')).toBeNull()
+  expect(await serviceOf('update', 'papers', '--reranking', id)).toBe(id)
+})
+
 test('creates, shows, changes and deletes a service of each type', { timeout: 60_000 }, async () => {
   const { wb } = await newWorkspace()
   const flags = {

@@ -1,9 +1,6 @@
-import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { kb, type SearchHit } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
-import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { tables } from '../../src/storage/tables.ts'
 import { ingestSentences, sentence } from '../harness/fitted-spaces.ts'
 import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
@@ -123,17 +120,6 @@ describe('filters', () => {
 })
 
 describe('rerank', () => {
-  /** Sets a reranking service, for which there is no route yet. */
-  async function bindReranker(wb: TestRuntime, base: Base): Promise<void> {
-    const { workspaceId } = base.params
-    const rerankingServiceId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
-    const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
-    onTestFinished(() => store.close())
-    const row = { workspaceId, rerankingServiceId, name: 'reranker' }
-    await store.rows.atomic([{ op: 'insert', table: tables.rerankingServices, row }])
-    await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
-  }
-
   test('on request combines the ranks of the hits with their lexical ranks', async () => {
     const base = await mockBase(await open(), 40)
     const nearest = await base.search(question, { ...vectorOnly, topK: 5 })
@@ -152,20 +138,21 @@ describe('rerank', () => {
     expect(again.map(({ score }) => score)).toEqual(nearest.map(({ score }) => score))
   })
 
-  test('by a configured service is skipped and named if it cannot apply; false and vectors do not request it', async () => {
+  test('by a service that cannot be called is named as ignored; false and vectors do not request it', async () => {
     const wb = await open()
     const base = await mockBase(wb, 12)
     const before = await base.search(question)
-    await bindReranker(wb, base)
+    const service = { name: 'reranker', provider: 'unknown', modelName: 'm' }
+    const services = `POST /api/v1/workspaces/${base.params.workspaceId}/reranking-services`
+    const rerankingServiceId = String((await wb.send(services, service)).body.rerankingServiceId)
+    await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
     const ask = (json: object) => wb.send(`POST ${base.path}/search`, { topK: 1_000, ...json })
-    const implied = await ask({ text: question })
-    expect(implied.headers.get('x-workbase-ignored')).toBe('rerank')
-    expect(implied.body).toEqual(before)
-    for (const json of [
-      { text: question, rerank: false },
-      { text: question, rerank: true },
-      { vector: Array(32).fill(1) },
-    ])
+    for (const rerank of [undefined, true]) {
+      const response = await ask({ text: question, rerank })
+      expect(response.headers.get('x-workbase-ignored')).toBe('rerank')
+      expect(response.body).toEqual(before)
+    }
+    for (const json of [{ text: question, rerank: false }, { vector: Array(32).fill(1) }])
       expect((await ask(json)).headers.get('x-workbase-ignored')).toBeNull()
   })
 })

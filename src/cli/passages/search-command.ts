@@ -21,7 +21,7 @@ export const searchFlags = {
     summary: 'weight of the lexical score in hybrid mode, from 0 to 1',
     helpValue: 'NUMBER',
   }),
-  rerank: Flags.boolean({ summary: 'rerank the results by combining their rank with their lexical rank' }),
+  rerank: Flags.boolean({ allowNo: true, summary: 'reorder the results, by service or by words' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'saved filter name or ID', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'explain the rank of each passage' }),

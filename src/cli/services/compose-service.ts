@@ -1,7 +1,13 @@
 import { nearestMatch } from '../../base/nearest-match.ts'
 import type { Client } from '../../client/client.ts'
 import { llmModels } from '../../contract/models.ts'
-import { builtInProvider, chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
+import {
+  builtInProvider,
+  chatProviders,
+  isChatProvider,
+  providers,
+  rerankProtocols,
+} from '../../contract/providers.ts'
 import { UsageError } from '../errors.ts'
 import type { NamedResource } from '../find/resolve.ts'
 import { type ServiceType, serviceTypeDetails, serviceTypes, typeOfPreset } from './service-types.ts'
@@ -68,10 +74,11 @@ export async function composeService(
   return body
 }
 
-/** Providers by service type. Any name is accepted for reranking services, because searches do not use them. */
+/** Providers by service type. */
 const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
   llm: chatProviders,
   embedding: Object.keys(providers),
+  reranking: rerankProtocols,
 }
 /** Embedding providers that run in the process of the runtime. */
 const inProcessProviders: readonly string[] = [builtInProvider, 'mock']

@@ -421,7 +421,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   systemPrompt: 'Instructions for the model. Null uses the default instructions.',
   userPrompt: 'Stored with the agent. It is not sent to the model.',
   defaultOnNewWorkspace: 'True if new workspaces get an agent of this template.',
-  rerankEnabled: 'True to reorder passages with a reranking model. Reranking models are not supported yet.',
+  rerankEnabled:
+    'True to reorder passages with a reranking model. Stored, but not used yet: searches of an agent use the rerankers of its knowledge bases.',
   rerankMaxResults: 'Maximum number of passages after reordering. Stored, but not used yet.',
   toolIds: 'Tools that the agent may use. If empty, the agent may use all built-in tools and no others.',
   toolRules:

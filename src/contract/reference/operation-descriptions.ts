@@ -72,7 +72,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'embeddingServices.update': `Changes only the fields that you send. While a knowledge base uses the service, you cannot change fields that affect its vectors, such as the model. ${destinationAccess}`,
   'embeddingServices.delete': `Deletes an embedding service. The request fails while a knowledge base uses the service. ${destinationAccess}`,
   'rerankingServices.list': 'Returns the reranking services of a workspace, oldest first.',
-  'rerankingServices.create': `Stores the settings for calling a reranking model. Searches do not call reranking models yet. ${destinationAccess}`,
+  'rerankingServices.create': `Stores the settings for calling a reranking model. Searches of the knowledge bases that use the service call it. ${destinationAccess}`,
   'rerankingServices.show': 'Returns a reranking service.',
   'rerankingServices.update': `Changes only the fields that you send. ${destinationAccess}`,
   'rerankingServices.delete': `Deletes a reranking service. The request fails while a knowledge base or an agent uses the service. ${destinationAccess}`,

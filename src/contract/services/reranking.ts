@@ -9,11 +9,13 @@ import {
   nullableFlag,
   nullablePositive,
   nullableText,
+  problemQuery,
   serviceBody,
   serviceSystemFields,
   sharedServiceCreate,
   sharedServiceFields,
   sharedServicePatch,
+  withProblem,
 } from './fields.ts'
 
 const fields = {
@@ -77,7 +79,8 @@ export const rerankingServices = {
     path: '/api/v1/workspaces/:workspaceId/reranking-services/:rerankingServiceId',
     summary: 'Show a reranking service',
     access: member('read:content'),
-    replies: { 200: RerankingService },
+    query: problemQuery,
+    replies: { 200: RerankingService.extend(withProblem) },
     errors,
   }),
   update: route({

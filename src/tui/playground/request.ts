@@ -24,7 +24,7 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
   const text = contentOf(question).trim()
   if (!base || text === '') return undefined
   const ranking = changedRanking(base, settings)
-  // An explicit `false` prevents the warning that the knowledge base has a reranker that the search does not use.
+  // Without an explicit `false`, a knowledge base with a reranking service uses it.
   const rerank = ranking.rerank ?? (base.hasReranker ? false : undefined)
   return {
     base,

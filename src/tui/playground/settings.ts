@@ -38,7 +38,7 @@ export const settings: readonly Setting[] = [
     letter: 'r',
     name: 'rerank',
     value: state => (state.settings.rerank ? 'on' : 'off'),
-    summary: 'reranks the results by their lexical rank',
+    summary: 'reranks the results',
     run: state => applySettings(state, { rerank: !state.settings.rerank }),
   },
   {

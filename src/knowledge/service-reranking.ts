@@ -1,0 +1,69 @@
+import type { Log } from '../base/log.ts'
+import { WbError } from '../contract/errors.ts'
+import type { RerankingService } from '../contract/services.ts'
+import { ProviderFailure } from '../models/provider/provider-failure.ts'
+import type { Reranker } from '../models/reranker.ts'
+import type { RecordView } from '../storage/content.ts'
+import type { Services } from '../workspaces/services.ts'
+import type { BaseContext } from './knowledge-bases.ts'
+import { titleOfPayload } from './payload.ts'
+import { toModelText } from './vector-space.ts'
+
+/** Number of best candidates that are sent to a service, unless it sets `maxCandidates`. */
+const candidatesDefault = 50
+/** Maximum number of candidates; rankings have at least as many. */
+const candidatesMax = 100
+/** Maximum number of UTF-16 units of a passage that a service receives. */
+const passageCharsMax = 8_000
+
+export interface ServiceRerankingParts {
+  readonly services: Pick<Services<RerankingService>, 'get'>
+  readonly openReranker: (service: RerankingService) => Reranker
+  readonly log: Log
+}
+
+/** Scores the best candidates of a search with the reranking service of a knowledge base. */
+export class ServiceReranking {
+  constructor(private readonly parts: ServiceRerankingParts) {}
+
+  /**
+   * Returns the scores of the service by record number; undefined if the service failed, which is logged.
+   *
+   * @param read  reads those of the given records that the caller may see; only these are sent
+   * @throws the reason of the signal
+   */
+  async score(
+    { base: { workspaceId, name, rerankingServiceId } }: BaseContext,
+    question: string,
+    best: (count: number) => readonly number[],
+    read: (records: readonly number[]) => Promise<readonly RecordView[]>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<number, number> | undefined> {
+    const { services, openReranker, log } = this.parts
+    try {
+      const service = await services.get(workspaceId, rerankingServiceId!)
+      const count = Math.min(service.maxCandidates ?? candidatesDefault, candidatesMax)
+      const passages = (await read(best(count))).flatMap(view => {
+        const text = textOf(view)
+        return text === '' ? [] : [{ record: view.record, text }]
+      })
+      if (passages.length === 0) return new Map()
+      const texts = passages.map(({ text }) => text)
+      const scores = await openReranker(service).score(question, texts, signal)
+      return new Map(passages.map(({ record }, index) => [record, scores[index]!]))
+    } catch (error) {
+      signal.throwIfAborted()
+      const isMissing = error instanceof WbError && error.code === 'reranking_service_not_found'
+      if (!isMissing && !(error instanceof ProviderFailure)) throw error
+      const reason = isMissing ? 'no longer exists' : error.message
+      log.warn({ knowledgeBase: name, reason }, 'a reranking service failed; a search was not reranked')
+      return undefined
+    }
+  }
+}
+
+function textOf({ text, payload }: RecordView): string {
+  return toModelText({ title: titleOfPayload(payload), text: text ?? '' })
+    .slice(0, passageCharsMax)
+    .trim()
+}

@@ -1,0 +1,143 @@
+import pMap from 'p-map'
+import { systemClock } from '../base/clock.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
+import { isRerankProtocol, type RerankProtocol } from '../contract/providers.ts'
+import type { RerankingService } from '../contract/services.ts'
+import {
+  type EndpointSettings,
+  type ModelDependencies,
+  resolveCredential,
+  resolveEndpoint,
+} from './endpoint.ts'
+import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
+import { fieldOfUntrusted, ProviderFailure, providerTimeout } from './provider/provider-failure.ts'
+
+/** Path of requests below the base URL, in both protocols. */
+const path = '/rerank'
+/** Maximum time for all responses to a question if the service does not set one. A search waits for it. */
+const timeoutMsDefault = 2_000
+const concurrentRequestsMax = 4
+
+/** Scores passages by their relevance to a question. */
+export interface Reranker {
+  /**
+   * Returns one finite score per passage, in the order of the passages. Higher scores are better.
+   *
+   * @param passages  texts that the provider receives; at least one
+   * @throws ProviderFailure  the service cannot be called, does not answer in time, or its answer is invalid
+   * @throws the reason of the signal
+   */
+  score(question: string, passages: readonly string[], signal: AbortSignal): Promise<number[]>
+}
+
+/** Request and response format of a reranking protocol. */
+interface RerankDialect {
+  body(model: string, question: string, passages: readonly string[]): object
+  /** Returns the entries of a response, without checking them. */
+  entries(response: unknown): unknown
+  readonly scoreField: string
+  /** Maximum number of passages per request. */
+  readonly passagesMax: number
+}
+
+const dialects: Record<RerankProtocol, RerankDialect> = {
+  /** @see https://docs.cohere.com/reference/rerank and https://docs.vllm.ai (the API is also that of Jina) */
+  cohere: {
+    body: (model, query, documents) => ({ model, query, documents, top_n: documents.length }),
+    entries: response => fieldOfUntrusted(response, 'results'),
+    scoreField: 'relevance_score',
+    passagesMax: 1_000,
+  },
+  /** @see https://huggingface.github.io/text-embeddings-inference */
+  tei: {
+    body: (_model, query, texts) => ({ query, texts, truncate: true }),
+    entries: response => response,
+    scoreField: 'score',
+    passagesMax: 32,
+  },
+}
+
+/**
+ * Opens a reranker that calls the provider of a service. Resolves the endpoint and the credential for each call. It does
+ * not retry, because a search waits for it.
+ *
+ * @see docs/services.md#rerankers
+ */
+export function openReranker(service: RerankingService, deps: ModelDependencies): Reranker {
+  return {
+    async score(question, passages, signal) {
+      const { dialect, settings } = await rerankCall(service, deps)
+      const client = openProviderClient(settings, deps.outbound)
+      const scoreBatch = async (batch: readonly string[], batchSignal: AbortSignal) => {
+        const body = dialect.body(service.modelName, question, batch)
+        return scoresIn(await client.post(path, body, batchSignal), dialect, batch.length)
+      }
+      const batches = batchesOf(passages, Math.min(service.maxBatchSize ?? Infinity, dialect.passagesMax))
+      const scoreAll = (batchSignal: AbortSignal) =>
+        pMap(batches, batch => scoreBatch(batch, batchSignal), {
+          concurrency: concurrentRequestsMax,
+          signal: batchSignal,
+        })
+      try {
+        return (await withTimeout(systemClock, settings.timeoutMs, scoreAll, signal)).flat()
+      } catch (error) {
+        signal.throwIfAborted()
+        throw error instanceof TimedOut ? providerTimeout(error) : error
+      }
+    },
+  }
+}
+
+/**
+ * Resolves the endpoint and the credential of a service, without sending a request.
+ *
+ * @throws ProviderFailure  the service cannot be called
+ */
+export async function checkReranker(service: RerankingService, deps: ModelDependencies): Promise<void> {
+  await rerankCall(service, deps)
+}
+
+async function rerankCall(
+  service: RerankingService,
+  { environment, isReleased }: ModelDependencies,
+): Promise<{ dialect: RerankDialect; settings: ProviderCallSettings & { timeoutMs: number } }> {
+  const protocol = service.provider
+  if (!isRerankProtocol(protocol))
+    throw new ProviderFailure('has a provider that this runtime cannot call', {
+      hint: 'Use the provider cohere, which is also the protocol of Jina and vLLM, or tei. For your own server, set endpointBaseUrl.',
+    })
+  if (protocol === 'tei' && service.endpointBaseUrl === null)
+    throw new ProviderFailure('has no address', { hint: 'Set endpointBaseUrl of the service.' })
+  const createFailure: EndpointSettings['createFailure'] = (_source, reason, { hint } = {}, cause) =>
+    new ProviderFailure(reason, { ...(hint !== undefined && { hint }) }, {}, cause)
+  // The default address is not used for `tei`, and its own servers need no key.
+  const target = { service, provider: 'cohere', environment, isReleased, createFailure, path } as const
+  const endpoint = resolveEndpoint(target)
+  const credential = await resolveCredential(target, endpoint)
+  const timeoutMs = service.requestTimeoutMs ?? timeoutMsDefault
+  return { dialect: dialects[protocol], settings: { endpoint, credential, timeoutMs, retriesMax: 0 } }
+}
+
+function batchesOf(passages: readonly string[], size: number): (readonly string[])[] {
+  const count = Math.ceil(passages.length / size)
+  return Array.from({ length: count }, (_, at) => passages.slice(at * size, (at + 1) * size))
+}
+
+/** Returns the scores of a response. Every passage must have exactly one. */
+function scoresIn(response: unknown, { entries, scoreField }: RerankDialect, count: number): number[] {
+  const list = entries(response)
+  if (!Array.isArray(list) || list.length !== count)
+    throw new ProviderFailure('sent a response without a score for each passage')
+  const scores = new Map<number, number>()
+  for (const entry of list) {
+    const index = fieldOfUntrusted(entry, 'index')
+    const score = fieldOfUntrusted(entry, scoreField)
+    if (typeof index !== 'number' || !Number.isInteger(index) || index < 0 || index >= count)
+      throw new ProviderFailure('sent a score for a passage that it did not receive')
+    if (typeof score !== 'number' || !Number.isFinite(score))
+      throw new ProviderFailure('sent a score that is not a finite number')
+    scores.set(index, score)
+  }
+  if (scores.size !== count) throw new ProviderFailure('sent several scores for one passage')
+  return Array.from({ length: count }, (_, index) => scores.get(index)!)
+}

@@ -1,0 +1,195 @@
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { kb } from '../../src/contract/knowledge.ts'
+import { type RerankServer, type RerankStep, startRerankServer } from '../fakes/rerank-server.ts'
+import { type Base, makeBase } from '../harness/resources.ts'
+import { open, type TestRuntime } from '../harness/runtime.ts'
+
+const question = 'wing flutter'
+const texts = [
+  'wing flutter at high speed',
+  'the wing alone',
+  'flutter of a panel',
+  'a wing and its flutter, rank 1',
+]
+
+let provider: RerankServer
+let wb: TestRuntime
+beforeEach(async () => {
+  // Prefers passages that words and vectors do not.
+  provider = await startRerankServer(passage => (passage.includes('alone') ? 0.9 : 1 / passage.length))
+  onTestFinished(() => provider.close())
+  wb = await open({
+    environment: { RERANK_KEY: 'sk-rerank' },
+    config: { runtime: { secretRefs: { allow: [{ ref: 'env:RERANK_KEY', hosts: [provider.host] }] } } },
+  })
+})
+
+/** A knowledge base with four documents, and a reranking service at the fake provider. */
+async function baseWithService(service: object = {}): Promise<Base> {
+  const base = await makeBase(wb)
+  for (const text of texts) await base.ingest(text)
+  await bind(base, service)
+  return base
+}
+
+async function bind(base: Base, service: object): Promise<void> {
+  const { workspaceId } = base.params
+  const { body, status, text } = await wb.send(`POST /api/v1/workspaces/${workspaceId}/reranking-services`, {
+    name: 'reranker',
+    provider: 'cohere',
+    modelName: 'rerank-v3.5',
+    endpointBaseUrl: provider.url,
+    credentialRef: 'env:RERANK_KEY',
+    ...service,
+  })
+  expect(status, text).toBe(201)
+  const rerankingServiceId = String(body.rerankingServiceId)
+  await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
+}
+
+async function searchTexts(base: Base, fields: object = {}) {
+  const { body, headers, status, text } = await wb.send(`POST ${base.path}/search`, {
+    text: question,
+    ...fields,
+  })
+  expect(status, text).toBe(200)
+  const hits = body as unknown as { score: number; payload: { chunkText: string } }[]
+  return {
+    texts: hits.map(hit => hit.payload.chunkText),
+    scores: hits.map(hit => hit.score),
+    ignored: headers.get('x-workbase-ignored'),
+  }
+}
+
+describe('a bound service reranks', () => {
+  test.each([
+    [
+      'cohere',
+      '/v1/rerank',
+      { model: 'rerank-v3.5', query: question, documents: expect.any(Array), top_n: 4 },
+    ],
+    ['tei', '/v1/rerank', { query: question, texts: expect.any(Array), truncate: true }],
+  ])('with the protocol of %s', async (protocol, url, body) => {
+    const base = await baseWithService({ provider: protocol })
+    const plain = await searchTexts(base, { rerank: false })
+    expect(provider.received).toEqual([])
+    const reranked = await searchTexts(base)
+    expect(provider.received).toHaveLength(1)
+    expect(provider.received[0]).toMatchObject({ url, body, headers: { authorization: 'Bearer sk-rerank' } })
+    const [first, ...others] = reranked.texts
+    expect(first).toBe('the wing alone')
+    expect(others).toEqual(others.toSorted((a, b) => a.length - b.length))
+    expect(reranked.texts).not.toEqual(plain.texts)
+    expect(reranked.scores).toEqual(plain.scores)
+    expect(reranked.ignored).toBeNull()
+  })
+
+  test.each([{}, { hybrid: false }, { lexicalWeight: 1 }, { rerank: true, prefix: true }])(
+    'in searches with %o',
+    async fields => {
+      const base = await baseWithService()
+      expect((await searchTexts(base, fields)).texts[0]).toBe('the wing alone')
+    },
+  )
+
+  test('brings a passage that was not among the first hits to the front', async () => {
+    const base = await baseWithService()
+    expect((await searchTexts(base, { topK: 1 })).texts).toEqual(['the wing alone'])
+  })
+
+  test('sends the candidates in batches, and at most maxCandidates', async () => {
+    const base = await baseWithService({ maxBatchSize: 1, maxCandidates: 3 })
+    const { texts: found } = await searchTexts(base, { rerank: true })
+    expect(provider.received.map(({ body }) => body.documents!.length)).toEqual([1, 1, 1])
+    expect(found).toHaveLength(4)
+  })
+
+  test('in a search of several knowledge bases, each with its own service', async () => {
+    const base = await baseWithService()
+    const { workspaceId } = base.params
+    const { body: other } = await wb.send(`POST /api/v1/workspaces/${workspaceId}/knowledge-bases`, {
+      name: 'other',
+    })
+    const path = `/api/v1/workspaces/${workspaceId}`
+    await wb.send(`POST ${path}/knowledge-bases/${other.knowledgeBaseId}/ingest`, {
+      text: 'a secret flutter',
+    })
+    const { body } = await wb.send(`POST ${path}/search`, { text: question })
+    const hits = body as unknown as { knowledgeBaseId: string; payload: { chunkText: string } }[]
+    const own = hits.filter(hit => hit.knowledgeBaseId === base.params.knowledgeBaseId)
+    expect(own[0]!.payload.chunkText).toBe('the wing alone')
+    expect(body).toHaveLength(5)
+    const sent = provider.received.flatMap(request => request.body.documents)
+    expect(sent).toHaveLength(4)
+    expect(sent).not.toContain('a secret flutter')
+  })
+})
+
+test('a search while a user types does not call the service', async () => {
+  const base = await baseWithService()
+  expect((await searchTexts(base, { prefix: true })).ignored).toBe('rerank')
+  expect(provider.received).toEqual([])
+})
+
+test('the service receives only passages that the caller may see', async () => {
+  const made = await wb.send('POST /api/v1/workspaces', { name: 'w', kind: 'local', rlacEnabled: true })
+  const workspace = `/api/v1/workspaces/${made.body.workspaceId}`
+  const as = (principal: string) => (line: string, body?: unknown) =>
+    wb.send(line, body, { 'x-view-as-principal': principal })
+  await wb.send(`POST ${workspace}/principals`, { principalId: 'root', role: 'admin' })
+  const service = { name: 'r', provider: 'cohere', modelName: 'm', endpointBaseUrl: provider.url }
+  const { body: reranker } = await wb.send(`POST ${workspace}/reranking-services`, service)
+  const { rerankingServiceId } = reranker
+  const { body: base } = await wb.send(`POST ${workspace}/knowledge-bases`, {
+    name: 'kb',
+    rerankingServiceId,
+  })
+  const path = `${workspace}/knowledge-bases/${base.knowledgeBaseId}`
+  for (const name of ['alice', 'bob'])
+    await as('root')(`POST ${path}/ingest`, { text: `a wing flutter of ${name}`, visibleTo: [name] })
+  const { body } = await as('alice')(`POST ${path}/search`, { text: question })
+  expect(body).toHaveLength(1)
+  expect(provider.received.map(request => request.body.documents)).toEqual([['a wing flutter of alice']])
+  expect(provider.received[0]!.headers.authorization).toBeUndefined()
+})
+
+const bad: [string, RerankStep][] = [
+  ['is overloaded', { status: 429, headers: { 'retry-after': '0' } }],
+  ['fails', { status: 500, body: '{"message": "out of memory"}' }],
+  ['redirects', { status: 302, headers: { location: 'http://127.0.0.1:1/elsewhere' } }],
+  ['does not answer', { hangs: true }],
+  ['sends truncated JSON', { body: '{"results": [{"index": 0, "relevance' }],
+  ['sends something else', { body: '{"results": "none"}' }],
+  ['omits a passage', { change: entries => entries.slice(1) }],
+  ['scores a passage twice', { change: ([first, , ...rest]) => [first, first, ...rest] }],
+  ['scores a passage that does not exist', { change: ([, ...rest]) => [{ index: 4, score: 1 }, ...rest] }],
+  ['sends a negative index', { change: ([, ...rest]) => [{ index: -1, score: 1 }, ...rest] }],
+  ['sends an index as text', { change: ([, ...rest]) => [{ index: '0', score: 1 }, ...rest] }],
+  [
+    'sends a score that is no number',
+    { change: entries => entries.map(({ index }) => ({ index, score: null })) },
+  ],
+]
+
+test.each(bad)(
+  'if the service %s, hits keep their order, and rerank is named as ignored',
+  async (_, step) => {
+    const base = await baseWithService({ requestTimeoutMs: 200 })
+    const plain = await searchTexts(base, { rerank: false })
+    provider.script(step)
+    const { ignored, ...hits } = await searchTexts(base, { rerank: true })
+    expect(hits).toEqual({ texts: plain.texts, scores: plain.scores })
+    expect(ignored).toBe('rerank')
+    expect(provider.received).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['a provider that the runtime cannot call', { provider: 'nobody' }],
+  ['a secret that is not released for the host', { credentialRef: 'env:OTHER_KEY' }],
+  ['no address for a protocol without a default one', { provider: 'tei', endpointBaseUrl: null }],
+])('a service with %s is not called', async (_, service) => {
+  const base = await baseWithService(service)
+  expect((await searchTexts(base)).ignored).toBe('rerank')
+  expect(provider.received).toEqual([])
+})
