@@ -138,3 +138,83 @@ test.each([
   expect(stderr).toContain(message)
   expect(status).toBe(2)
 })
+
+/** A result with one score per question, as a file of `wb eval run --json`. */
+function resultWith(scores: readonly number[]): string {
+  const metrics = (value: number) => ({ 'ndcg@10': value, 'recall@10': value, 'mrr@10': value, map: value })
+  const estimate = { value: 0.5, low: 0, high: 1 }
+  return JSON.stringify({
+    kb: 'guide',
+    questionsHash: 'sha256:0',
+    settings: {},
+    metrics: { 'ndcg@10': estimate, 'recall@10': estimate, 'mrr@10': estimate, map: estimate },
+    questions: scores.map((score, index) => ({
+      id: `q${index}`,
+      question: `q${index}`,
+      rank: 1,
+      ...metrics(score),
+    })),
+  })
+}
+
+test('compares two saved results without a runtime, with a significance test', async () => {
+  const sandbox = await withGuide()
+  const { home } = sandbox
+  writeFileSync(join(home, 'a.json'), resultWith([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]))
+  writeFileSync(join(home, 'b.json'), resultWith([0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 1]))
+  const better = await runInFakeTerminal(sandbox, ['eval', 'compare', 'a.json', 'b.json', '--limit', '1'], {
+    cols: 100,
+  })
+  expect(stripSequences(better.text)).toMatch(
+    /ndcg@10 +\.500 +\.650 +\+\.150 +\.\d{3} to \.\d{3} +\.0\d\d\s[\s\S]*q7 +\.500 +1\.000 +\+\.500\s+B is better: ndcg@10 \+\.150, p = \.0\d\d, 8 questions/,
+  )
+  const same = await runInFakeTerminal(sandbox, ['eval', 'compare', 'a.json', 'a.json'], { cols: 100 })
+  expect(stripSequences(same.text)).toContain('no significant difference: ndcg@10 .000, p = 1.000')
+})
+
+test('compares settings, and settings with a saved result', async () => {
+  const { wb } = await withGuide()
+  const compare = (...args: string[]) => wb(['eval', 'compare', ...args, '-k', 'guide'])
+  const flags = ['--questions', 'questions.yaml']
+  const { stdout } = await compare('mode=lexical', 'lexical-weight=0.3,rerank', ...flags, '--json')
+  expect(JSON.parse(stdout)).toMatchObject({
+    questions: 3,
+    a: { mode: 'lexical' },
+    b: { lexicalWeight: 0.3, rerank: true },
+    metrics: [{ metric: 'ndcg@10', p: 1 }, {}, {}, {}],
+  })
+  await wb(['eval', 'run', 'questions.yaml', '-k', 'guide', '--update'])
+  expect((await compare('eval.lock.json', 'default', ...flags)).stdout).toContain('ndcg@10\t.667\t.667\t.000')
+  for (const [args, message] of [
+    [['default', 'rerank'], '--questions is missing'],
+    [['default', 'weight=2', ...flags], '"weight=2" is neither a setting nor a .json file'],
+    [['default', 'lexical-weight=2', ...flags], '"lexical-weight=2" is neither'],
+    [['default', 'questions.json', ...flags], 'questions.json does not exist'],
+  ] as const)
+    expect(await compare(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
+})
+
+test('tune reports held-out figures, and that the default is as good', async () => {
+  const sandbox = await withGuide()
+  const few = await sandbox.wb(['eval', 'tune', 'questions.yaml', '-k', 'guide'])
+  expect(few).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('5 folds need at least 10 questions'),
+  })
+  const many = ['refund', 'paid', 'ten days', 'refund paid', 'refunds within ten days']
+  const lines = many.map(question => `- question: ${question}\n  answers: [refunds.md]\n`)
+  writeFileSync(join(sandbox.home, 'many.yaml'), lines.join(''))
+  const args = ['eval', 'tune', 'many.yaml', '-k', 'guide', '--folds', '2']
+  const { text } = await runInFakeTerminal(sandbox, args, { cols: 100 })
+  expect(stripSequences(text)).toMatch(
+    /lexical weight +held-out ndcg@10[\s\S]*default +1\.000[\s\S]*tuned +1\.000/,
+  )
+  expect(stripSequences(text)).toContain('The default is as good')
+  const { stdout } = await sandbox.wb([...args, '--metric', 'map', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({
+    metric: 'map',
+    questions: 5,
+    lexicalWeight: null,
+    foldWeights: [null, null],
+  })
+})

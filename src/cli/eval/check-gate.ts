@@ -1,7 +1,7 @@
 import type { EvalResult } from '../../evaluation/eval-result.ts'
 import { findGateFailures, worsenedQuestions } from '../../evaluation/gate.ts'
 import { CommandFailed } from '../errors.ts'
-import { formatMetric } from './print-result.ts'
+import { formatMetric } from './format-metric.ts'
 import { formatSettings } from './settings.ts'
 
 const questionsShown = 5

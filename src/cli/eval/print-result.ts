@@ -1,17 +1,8 @@
 import { type EvalResult, worstQuestions } from '../../evaluation/eval-result.ts'
 import { metricNames } from '../../evaluation/metrics.ts'
 import { formatCounted, type Output } from '../terminal/output.ts'
+import { formatInterval, formatMetric } from './format-metric.ts'
 import { formatSettings } from './settings.ts'
-
-/** Formats a metric: .812. */
-export function formatMetric(value: number): string {
-  return value.toFixed(3).replace(/^0\./, '.').replace(/^-0\./, '-.')
-}
-
-/** Formats the ends of a confidence interval: .790 to .834. */
-export function formatInterval({ low, high }: { low: number; high: number }): string {
-  return `${formatMetric(low)} to ${formatMetric(high)}`
-}
 
 /**
  * Prints the metrics with their confidence intervals, and in a terminal also the worst questions; the result with
