@@ -25,7 +25,7 @@ const allowed: Record<string, readonly string[]> = {
   client: ['contract', 'base'],
   evaluation: ['contract', 'base'],
   cli: ['contract', 'base', 'client', 'keychain', 'evaluation'],
-  tui: ['contract', 'base', 'client', 'cli'],
+  tui: ['contract', 'base', 'client', 'cli', 'evaluation'],
   commands: ['contract', 'base', 'client', 'cli', 'tui', 'evaluation'],
 }
 

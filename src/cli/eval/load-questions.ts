@@ -24,7 +24,7 @@ export function loadResult(cwd: string, path: string): EvalResult {
 }
 
 /** Reports invalid files as errors of the command line, so that their exit status differs from that of a failed gate. */
-function withUsageErrors<T>(read: () => T): T {
+export function withUsageErrors<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {

@@ -5,11 +5,17 @@ import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import type { PlaygroundResults, PlaygroundState } from './types.ts'
 
 function cardOptions(
-  { selectedIndex, isOpen, showsNumbers }: PlaygroundState,
+  { selectedIndex, isOpen, showsNumbers, grades }: PlaygroundState,
   { resultColumns: width }: PlaygroundLayout,
   index: number,
 ): CardOptions {
-  return { width, showsNumbers, isChosen: index === selectedIndex, isOpen: isOpen && index === selectedIndex }
+  return {
+    width,
+    showsNumbers,
+    grades,
+    isChosen: index === selectedIndex,
+    isOpen: isOpen && index === selectedIndex,
+  }
 }
 
 /** Returns the number of lines of each passage. */
