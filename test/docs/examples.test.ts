@@ -92,7 +92,7 @@ const setupCommands: Record<string, string> = {
 /** Examples that need another runtime, the network or another server. */
 const needsOtherSystems = /https:\/\/|^wb mcp servers (?:test|review)/
 /** Examples that need a terminal, a program at the other end of a pipe, or a model. */
-const isInteractive = /^wb (?:playground|mcp serve|(?:agents )?chat)/
+const isInteractive = /^wb (?:playground|mcp serve|eval generate|(?:agents )?chat)/
 /** Examples that ask about a time before the knowledge base existed. */
 const needsHistory = / --at (?:\d+d|\d{4}-)/
 /** Examples that ask for confirmation, which fails without a terminal. */
