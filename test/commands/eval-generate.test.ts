@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startChatServer } from '../fakes/chat-server.ts'
+import { startChat } from './chat-terminal.ts'
 import { createSandbox } from './sandbox.ts'
 
 async function sandboxWithModel() {
@@ -47,6 +48,31 @@ test('adds questions of a model to a file that wb eval run reads, each only once
   expect(stderr).toBe('')
   const { questions } = JSON.parse(stdout) as { questions: { rank: number }[] }
   expect(questions.map(({ rank }) => rank)).toEqual([1, 1, 1])
+})
+
+test('in a terminal, a person accepts, edits or skips each question', async () => {
+  const sandbox = await sandboxWithModel()
+  const terminal = startChat(sandbox, ['generate', 'q.yaml', '-k', 'handbook'], { command: 'eval' })
+  const down = '\x1b[B'
+  await terminal.shows('Who handles')
+  await terminal.shows('stop')
+  terminal.type('\r')
+  await terminal.shows('Who handles')
+  await terminal.shows('Who handles')
+  await terminal.shows('stop')
+  terminal.type(`${down}\r`)
+  await terminal.shows('Question:')
+  terminal.type('who is it\r')
+  await terminal.shows('Who handles')
+  await terminal.shows('stop')
+  terminal.type(`${down}${down}\r`)
+  await terminal.shows('added 2 questions to q.yaml')
+  expect(await terminal.ended).toBe(0)
+  const text = readFileSync(join(sandbox.home, 'q.yaml'), 'utf8')
+  expect(text.match(/^- question: .*$/gm)).toEqual([
+    expect.stringContaining('Who handles'),
+    '- question: "who is it"',
+  ])
 })
 
 test('needs a terminal without --yes', async () => {
