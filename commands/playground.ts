@@ -3,9 +3,11 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { configuredServerUrl } from '../src/cli/connection/configured-server-url.ts'
 import { supportsUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/errors.ts'
+import { JudgmentFiles, judgmentsFlag } from '../src/cli/eval/judgment-files.ts'
 import { asciiTerminal } from '../src/cli/terminal/charset.ts'
 import { findClipboardProgram } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
+import { gradesOf } from '../src/tui/playground/judge.ts'
 import { pickBase, RuntimePort } from '../src/tui/playground/port.ts'
 
 /** Flags that select the runtime and the workspace. */
@@ -23,6 +25,7 @@ export default class Playground extends WbCommand {
     }),
     question: Args.string({ ignoreStdin: true, description: 'first search' }),
   }
+  static override flags = { judgments: judgmentsFlag }
 
   async run() {
     const { args, flags } = await this.parse(Playground)
@@ -37,12 +40,15 @@ export default class Playground extends WbCommand {
     const base = await pickBase(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
     const { playInTerminal } = await import('../src/tui/playground/play-in-terminal.tsx')
+    const judgments = new JudgmentFiles(io.cwd, flags.judgments)
+    const grades = gradesOf(judgments.read(bases.map(({ name }) => name)))
     const stdout = supportsUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
     const command = await playInTerminal({
       port,
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout, signals: io.signals },
       copy: findClipboardProgram(io),
+      judge: (baseName, judgment) => judgments.append(baseName, judgment),
       hasColors: output.style.dim('') !== '',
       start: {
         target: {
@@ -58,6 +64,7 @@ export default class Playground extends WbCommand {
         bases,
         base,
         question: args.question ?? '',
+        grades,
       },
       signal,
     })

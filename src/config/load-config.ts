@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
+import { readYaml } from '../base/read-yaml.ts'
 import { WbError } from '../contract/errors.ts'
 import { type ConfigKeyProblem, checkAcrossKeys, configWarnings } from './config-checks.ts'
 import type { ConfigEnvironment } from './config-environment.ts'
@@ -7,7 +8,6 @@ import type { ConfigFile } from './find-config.ts'
 import { interpolate } from './interpolate.ts'
 import { formatKey, hasPath, leavesOf } from './key-path.ts'
 import { knownKeys, nearestKey } from './known-keys.ts'
-import { readYaml } from './read-yaml.ts'
 import { type Config, configSchema, keysWithoutEffect, logLevels } from './schema.ts'
 
 /** Source of a configuration value. */

@@ -1,10 +1,10 @@
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
+import { readTextUpTo, readYaml } from '../base/read-yaml.ts'
 import { Document as StoredDocument } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { roles } from '../contract/scopes.ts'
 import { formatKey } from './key-path.ts'
-import { readTextUpTo, readYaml } from './read-yaml.ts'
 
 const policySizeMax = 65_536
 const casesMax = 10_000

@@ -129,6 +129,27 @@ test('works in an ASCII terminal, without colors, and without a running server',
   expect(await play.ended).toBe(0)
 })
 
+test('stores judgments in a file that wb eval run reads, and shows them in the next session', {
+  timeout,
+}, async () => {
+  const sandbox = createSandboxWithDocuments()
+  await sandbox.wb(['kb', 'ingest', 'shop', 'shop', '--create'])
+  const play = startPlayground(sandbox, ['shop', 'refunds'])
+  await play.shows(/› {2}1 Refunds/)
+  play.type('\x1b')
+  await play.shows('esc question')
+  play.type('4')
+  await play.shows('grade 4, saved to shop.judgments.jsonl')
+  play.type('\x03')
+  expect(await play.ended).toBe(0)
+  const { stdout } = await sandbox.wb(['eval', 'run', 'shop.judgments.jsonl', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ questions: [{ question: 'refunds', rank: 1 }] })
+  const next = startPlayground(sandbox, ['shop', 'refunds'])
+  await next.shows(/› {2}1 Refunds +grade 4/)
+  next.type('\x03')
+  expect(await next.ended).toBe(0)
+})
+
 test('suggests commands for a pipe if there is no terminal', { timeout }, async () => {
   const { wb } = createSandbox()
   const ended = await wb(['playground'])

@@ -26,6 +26,13 @@ const accessFiles = [
   `echo "cases: [{ principal: ann, document: {}, expect: deny }]" > cases.yaml`,
 ].join('; ')
 
+/** A file of ten questions, and two results. */
+const questions = [
+  `for n in $(seq 10); do echo "- { question: rotate keys $n, answers: [keys.md] }"; done > questions.yaml`,
+  'wb eval run questions.yaml --kb handbook --json > before.json',
+  'cp before.json after.json',
+].join('; ')
+
 /** Setup commands by topic command or by single example. They run before the first example, or before that example. */
 const setupCommands: Record<string, string> = {
   'conversations show': conversation,
@@ -64,6 +71,9 @@ const setupCommands: Record<string, string> = {
   'access test': accessFiles,
   'access drill': 'wb workspaces update handbooks --name demo; wb workspaces update demo --rlac',
   'kb update': accessFiles,
+  'eval run': questions,
+  'eval compare': questions,
+  'eval tune': questions,
   'services disallow': release,
   'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator': release,
   'mcp servers show': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
@@ -82,7 +92,7 @@ const setupCommands: Record<string, string> = {
 /** Examples that need another runtime, the network or another server. */
 const needsOtherSystems = /https:\/\/|^wb mcp servers (?:test|review)/
 /** Examples that need a terminal, a program at the other end of a pipe, or a model. */
-const isInteractive = /^wb (?:playground|mcp serve|(?:agents )?chat)/
+const isInteractive = /^wb (?:playground|mcp serve|eval generate|(?:agents )?chat)/
 /** Examples that ask about a time before the knowledge base existed. */
 const needsHistory = / --at (?:\d+d|\d{4}-)/
 /** Examples that ask for confirmation, which fails without a terminal. */
@@ -98,7 +108,7 @@ const ids = Object.keys(commands)
 
 /** Commands that can share a sandbox, because each leaves what the next one needs, or has setup commands. */
 const canShareSandbox =
-  /^(?:access(?!:drill)|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
+  /^(?:access(?!:drill)|conversations|eval|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
 
 /** Groups of commands that share a server, which is faster. Their output does not depend on it. */
 const sharedGroups: [name: string, ids: string[]][] = [

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { firstRelevantRank, measureRanking } from '../../src/evaluation/metrics.ts'
+import { readQrels } from '../../src/evaluation/read-beir-questions.ts'
 
 /** The folder of the Cranfield collection in BEIR form: `corpus.jsonl`, `queries.jsonl` and `qrels/test.tsv`. */
 export const cranfield = join(import.meta.dirname, '../fixtures/cranfield')
@@ -44,13 +46,7 @@ export function readQuestions(folder: string): Question[] {
 
 /** Returns the grade of each judged document by query ID and document ID; 0 is irrelevant. */
 export function readGrades(folder: string): Map<string, Map<string, number>> {
-  const grades = new Map<string, Map<string, number>>()
-  for (const line of linesOf(folder, 'qrels/test.tsv').slice(1)) {
-    const [query, document, grade] = line.split('\t')
-    const ofQuery = grades.get(query!) ?? new Map<string, number>()
-    grades.set(query!, ofQuery.set(document!, Number(grade)))
-  }
-  return grades
+  return readQrels(join(folder, 'qrels/test.tsv'))
 }
 
 /** Returns the IDs of the relevant documents by query ID. Queries without relevant documents are omitted. */
@@ -63,26 +59,17 @@ export function readRelevantIds(folder: string): Map<string, Set<string>> {
   return relevant
 }
 
-const rankingDepth = 10
-
-/** Discounted cumulative gain, linear in the grade. */
-function gain(grades: readonly number[]): number {
-  return grades.slice(0, rankingDepth).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
-}
-
 /** Returns the reciprocal rank of the first relevant document; 0 if none is in the ranking. */
 export function reciprocalRank(ranking: readonly string[], grades: ReadonlyMap<string, number>): number {
-  const first = ranking.findIndex(id => (grades.get(id) ?? 0) > 0)
-  return first < 0 ? 0 : 1 / (first + 1)
+  const rank = firstRelevantRank(ranking.map(id => grades.get(id) ?? 0))
+  return rank === undefined ? 0 : 1 / rank
 }
 
 /** Returns nDCG@10 and recall@10 of a ranking of document IDs, best first, by the grades of one query. */
 export function qualityAt10(ranking: readonly string[], grades: ReadonlyMap<string, number>) {
-  const ideal = gain([...grades.values()].sort((a, b) => b - a))
-  const relevant = [...grades.values()].filter(grade => grade > 0).length
-  const found = ranking.slice(0, rankingDepth).filter(id => (grades.get(id) ?? 0) > 0).length
-  return {
-    ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0,
-    recall: relevant ? found / relevant : 0,
-  }
+  const metrics = measureRanking({
+    ranked: ranking.map(id => grades.get(id) ?? 0),
+    relevant: [...grades.values()].filter(grade => grade > 0),
+  })
+  return { ndcg: metrics['ndcg@10'], recall: metrics['recall@10'] }
 }

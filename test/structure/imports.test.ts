@@ -23,9 +23,10 @@ const allowed: Record<string, readonly string[]> = {
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   drill: ['contract', 'base', 'access'],
   client: ['contract', 'base'],
-  cli: ['contract', 'base', 'client', 'keychain'],
-  tui: ['contract', 'base', 'client', 'cli'],
-  commands: ['contract', 'base', 'client', 'cli', 'tui'],
+  evaluation: ['contract', 'base'],
+  cli: ['contract', 'base', 'client', 'keychain', 'evaluation'],
+  tui: ['contract', 'base', 'client', 'cli', 'evaluation'],
+  commands: ['contract', 'base', 'client', 'cli', 'tui', 'evaluation'],
 }
 
 /**
@@ -61,10 +62,11 @@ const owners: Record<string, readonly string[]> = {
   '@napi-rs/keyring': ['src/keychain/libraries.ts'],
   keytar: ['src/keychain/libraries.ts'],
   pino: ['src/base/log.ts'],
-  yaml: ['src/config/'],
+  yaml: ['src/base/read-yaml.ts'],
   zod: [
     'src/contract/',
     'src/config/',
+    'src/evaluation/',
     'src/http/',
     'src/agents/tools/',
     'src/mcp/',

@@ -12,7 +12,8 @@ import {
 import { pad, plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, type Tone, wrap } from '../parts/spans.ts'
-import type { PlaygroundResults } from './types.ts'
+import { gradeOf } from './judge.ts'
+import type { PlaygroundResults, PlaygroundState } from './types.ts'
 
 /** Maximum width of text, because longer lines are hard to read. */
 const TEXT_CELLS_MAX = 100
@@ -28,6 +29,7 @@ export interface CardOptions {
   readonly showsNumbers: boolean
   /** True to explain the rank in a table instead of a line. */
   readonly showsReasons: boolean
+  readonly grades: PlaygroundState['grades']
 }
 
 /** Returns the lines of a passage: its title and score, text, and location. */
@@ -73,7 +75,7 @@ function headLine(
 ): Line {
   const passage = results.passages[index]!
   const name = passageTitle(passage)
-  const right = scoreLine(results, index, options.showsNumbers)
+  const right = scoreLine(results, index, options)
   const left: Line = [
     span(options.isChosen ? '›' : ' ', 'accent'),
     span(`${String(index + 1).padStart(INDENT_CELLS - 2)} `, 'dim'),
@@ -88,7 +90,8 @@ function titleTones({ isChosen }: CardOptions): readonly ('strong' | 'accent')[]
   return isChosen ? ['strong', 'accent'] : ['strong']
 }
 
-function scoreLine({ passages, rankChanges }: PlaygroundResults, index: number, showsNumbers: boolean): Line {
+function scoreLine(results: PlaygroundResults, index: number, { showsNumbers, grades }: CardOptions): Line {
+  const { passages, rankChanges } = results
   const passage = passages[index]!
   const rankChange = rankChanges.get(passage.id)
   const rankLabel =
@@ -98,7 +101,9 @@ function scoreLine({ passages, rankChanges }: PlaygroundResults, index: number, 
         ? 'new '
         : `${rankChange > 0 ? '+' : ''}${rankChange} `
   const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
+  const grade = gradeOf(grades, results, passage)
   return [
+    span(grade === undefined ? '' : `grade ${grade} `, 'accent'),
     span(rankLabel, 'dim'),
     ...(showsNumbers ? [span(`${formatScores(passage)} `)] : []),
     span(filled, 'good'),

@@ -5,7 +5,7 @@ import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import type { PlaygroundResults, PlaygroundState } from './types.ts'
 
 function cardOptions(
-  { selectedIndex, isOpen, showsNumbers, showsReasons }: PlaygroundState,
+  { selectedIndex, isOpen, showsNumbers, showsReasons, grades }: PlaygroundState,
   { resultColumns: width }: PlaygroundLayout,
   index: number,
 ): CardOptions {
@@ -13,6 +13,7 @@ function cardOptions(
   return {
     width,
     showsNumbers,
+    grades,
     isChosen,
     isOpen: isOpen && isChosen,
     showsReasons: showsReasons && isChosen,

@@ -4,7 +4,7 @@ import { type Paint, paintFor } from '../parts/paint.ts'
 import { type Terminal, TerminalSession, terminalSize } from '../parts/terminal-session.ts'
 import { PlaygroundApp } from './app.tsx'
 import { equivalentCommand } from './equivalents.ts'
-import { Playground } from './playground.ts'
+import { Playground, type PlaygroundRunnerOptions } from './playground.ts'
 import type { PlaygroundPort } from './port.ts'
 import { requestOf } from './request.ts'
 import type { PlaygroundStart } from './state.ts'
@@ -15,6 +15,7 @@ export interface PlaygroundOptions {
   readonly terminal: Terminal
   /** Undefined if there is no clipboard program. */
   readonly copy: ((text: string) => Promise<void>) | undefined
+  readonly judge: PlaygroundRunnerOptions['judge']
   readonly hasColors: boolean
   readonly start: Omit<PlaygroundStart, 'size' | 'nowMs'>
   /** Ends the playground when it fires. */
@@ -37,7 +38,7 @@ class TerminalPlayground {
   #end = () => {}
 
   constructor(private readonly options: PlaygroundOptions) {
-    const { port, clock, copy, hasColors, start, terminal, signal } = options
+    const { port, clock, copy, judge, hasColors, start, terminal, signal } = options
     this.#paint = paintFor(hasColors)
     this.#session = new TerminalSession(terminal, {
       hasColors,
@@ -51,6 +52,7 @@ class TerminalPlayground {
         port,
         clock,
         copy,
+        judge,
         onChange: () => this.#draw(),
         onRedraw: () => this.#redraw(),
         onLeave: () => this.#end(),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { toReport } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import type { QuestionJudgment } from '../../evaluation/judgment-file.ts'
 import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
 import { type PlaygroundStart, startPlayground, stepPlayground } from './state.ts'
@@ -17,6 +18,8 @@ export interface PlaygroundRunnerOptions {
   readonly clock: Clock
   /** Undefined if there is no clipboard program. */
   readonly copy: ((text: string) => Promise<void>) | undefined
+  /** Stores a judgment, and returns the path of its file. @throws Error  it cannot be written */
+  judge(base: string, judgment: QuestionJudgment): string
   /** Called after each event. */
   onChange(): void
   onRedraw(): void
@@ -91,6 +94,9 @@ export class Playground {
       case 'copy':
         void this.#copy(effect.text, effect.label)
         break
+      case 'judge':
+        this.#judge(effect.base, effect.judgment)
+        break
       case 'redraw':
         this.options.onRedraw()
         break
@@ -122,6 +128,15 @@ export class Playground {
       this.dispatch({ type: 'listed', bases: await this.options.port.knowledgeBases() })
     } catch (error) {
       this.dispatch({ type: 'noted', text: toPlaygroundFailure(error).message })
+    }
+  }
+
+  #judge(base: string, judgment: QuestionJudgment): void {
+    try {
+      const path = this.options.judge(base, judgment)
+      this.dispatch({ type: 'noted', text: `grade ${judgment.grade}, saved to ${path}` })
+    } catch (error) {
+      this.dispatch({ type: 'noted', text: `the grade was not saved: ${toReport(error).message}` })
     }
   }
 

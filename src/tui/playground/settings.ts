@@ -1,6 +1,7 @@
 import { modeNames } from '../../cli/passages/ranking-options.ts'
 import { editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
+import { gradeKeys, judgeSelected } from './judge.ts'
 import { openBases } from './panel.ts'
 import { requestOf, searchNow, TYPING_DELAY_MS } from './request.ts'
 import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
@@ -11,11 +12,13 @@ const WEIGHT_STEPS = 10
 
 interface Setting {
   readonly letter: string
+  /** Keys that run it; by default, its letter. */
+  readonly keys?: string
   readonly name: string
   /** Current value; undefined for a command. */
   readonly value?: (state: PlaygroundState) => string
   readonly summary: string
-  run(state: PlaygroundState): PlaygroundStep
+  run(state: PlaygroundState, key: string): PlaygroundStep
 }
 
 /** Settings and commands by letter, in display order. */
@@ -75,6 +78,13 @@ export const settings: readonly Setting[] = [
     summary: 'explains the rank of the selected passage in a table',
     run: state => [{ ...state, showsReasons: !state.showsReasons }, []],
   },
+  {
+    letter: '0-4',
+    keys: gradeKeys,
+    name: 'judge',
+    summary: 'judges the selected passage: 0 is irrelevant, 4 is the answer',
+    run: (state, key) => judgeSelected(state, Number(key)),
+  },
   { letter: 'b', name: 'base', summary: 'chooses another knowledge base', run: openBases },
   {
     letter: 'c',
@@ -99,8 +109,11 @@ export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundSte
   if (key.type === 'left' || key.type === 'right') return moveWeight(state, key.type === 'left' ? -1 : 1)
   if (key.type !== 'typed') return [state, []]
   if (key.text === 'i' || key.text === '/') return [{ ...state, isInSettings: false }, []]
-  const setting = settings.find(({ letter }) => letter === key.text.toLowerCase())
-  return setting ? setting.run(state) : [{ ...state, notice: 'press esc to go back to the question' }, []]
+  const typed = key.text.toLowerCase()
+  const setting = settings.find(({ letter, keys = letter }) => keys.includes(typed))
+  return setting
+    ? setting.run(state, typed)
+    : [{ ...state, notice: 'press esc to go back to the question' }, []]
 }
 
 function nextMode(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {

@@ -25,6 +25,7 @@ export interface PlaygroundStart {
   /** The named knowledge base, or the only one; undefined if the user has to choose. */
   readonly base: PlaygroundBase | undefined
   readonly question: string
+  readonly grades: PlaygroundState['grades']
   readonly size: Size
   readonly nowMs: number
 }
@@ -34,6 +35,7 @@ export function startPlayground({
   bases,
   base,
   question,
+  grades,
   size,
   nowMs,
 }: PlaygroundStart): PlaygroundStep {
@@ -64,6 +66,7 @@ export function startPlayground({
     selectedIndex: 0,
     isOpen: false,
     top: 0,
+    grades,
     notice: '',
     uncopiedText: undefined,
   }

@@ -1,4 +1,5 @@
 import type { SearchMode } from '../../cli/passages/ranking-options.ts'
+import type { QuestionJudgment } from '../../evaluation/judgment-file.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
@@ -75,6 +76,8 @@ export interface PlaygroundState {
   readonly isOpen: boolean
   /** First visible line of the passages. */
   readonly top: number
+  /** Grades of judged passages. @see gradeOf */
+  readonly grades: ReadonlyMap<string, number>
   readonly notice: string
   /** Text that could not be copied, and is printed when the user leaves. */
   readonly uncopiedText: string | undefined
@@ -110,6 +113,8 @@ export type PlaygroundEffect =
   | { readonly type: 'stop' }
   | { readonly type: 'list' }
   | { readonly type: 'copy'; readonly text: string; readonly label: string }
+  /** Stores a judgment of a passage in a knowledge base. */
+  | { readonly type: 'judge'; readonly base: string; readonly judgment: QuestionJudgment }
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 

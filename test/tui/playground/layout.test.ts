@@ -30,7 +30,7 @@ const sized = (columns: number, rows: number) =>
 describe('the layout', () => {
   test('has the settings beside the passages from 90 columns on', () => {
     expect(layout(sized(90, 30))).toMatchObject({ resultColumns: 63, above: [''] })
-    expect(layout(sized(90, 30)).side).toHaveLength(14)
+    expect(layout(sized(90, 30)).side).toHaveLength(15)
     const narrow = layout(sized(89, 30))
     expect(narrow).toMatchObject({ resultColumns: 89, side: undefined })
     expect(narrow.above).toEqual([
@@ -161,7 +161,14 @@ test.each([
 
 describe('a card', () => {
   const play = sized(60, 30)
-  const options = { width: 40, isChosen: false, isOpen: false, showsNumbers: false, showsReasons: false }
+  const options = {
+    width: 40,
+    isChosen: false,
+    isOpen: false,
+    showsNumbers: false,
+    showsReasons: false,
+    grades: new Map(),
+  }
   const cards = (
     more: Parameters<typeof passage>[1],
     change: Partial<typeof options> = {},

@@ -1,5 +1,6 @@
 import { createElement } from 'react'
 import type { Passage } from '../../../src/cli/passages/find-passages.ts'
+import type { Document } from '../../../src/contract/documents.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
 import type { PlaygroundBase, PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
@@ -23,6 +24,27 @@ export function passage(id: string, more: Partial<Passage> = {}): Passage {
     chunkIndex: 0,
     document: undefined,
     ...more,
+  }
+}
+
+export function documentNamed(sourceFilename: string): Document {
+  return {
+    workspaceId: '0190aaaa-0000-7000-8000-000000000001',
+    knowledgeBaseId: 'id-papers',
+    documentId: `id-${sourceFilename}`,
+    sourceDocId: null,
+    sourceFilename,
+    fileType: null,
+    fileSize: null,
+    contentHash: null,
+    chunkTotal: 1,
+    ingestedAt: null,
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    status: 'ready',
+    errorMessage: null,
+    metadata: {},
+    visibleTo: null,
+    ownerPrincipalId: null,
   }
 }
 
@@ -57,6 +79,7 @@ export class PlaygroundDriver {
       bases,
       base: bases.length === 1 ? bases[0] : undefined,
       question: '',
+      grades: new Map(),
       size: { columns: 100, rows: 30 },
       nowMs: 0,
       ...beginning,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { Unreachable } from '../../../src/client/unreachable.ts'
-import { Playground } from '../../../src/tui/playground/playground.ts'
+import { Playground, type PlaygroundRunnerOptions } from '../../../src/tui/playground/playground.ts'
 import type { PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
 import { TestClock, waitUntil } from '../../harness/runtime.ts'
-import { base, keysOf, PlaygroundDriver, searchResults } from './playground-driver.ts'
+import { base, documentNamed, keysOf, PlaygroundDriver, passage, searchResults } from './playground-driver.ts'
 
 interface Call {
   readonly request: PlaygroundSearch
@@ -12,7 +12,7 @@ interface Call {
   fail(error: Error): void
 }
 
-function stage(copy?: (text: string) => Promise<void>) {
+function stage(copy?: (text: string) => Promise<void>, judge: PlaygroundRunnerOptions['judge'] = () => '') {
   const clock = new TestClock()
   const calls: Call[] = []
   const { target, bases } = new PlaygroundDriver().state
@@ -28,10 +28,11 @@ function stage(copy?: (text: string) => Promise<void>) {
       bases,
       base: bases[0],
       question: '',
+      grades: new Map(),
       size: { columns: 100, rows: 30 },
       nowMs: clock.now(),
     },
-    { port, clock, copy, onChange() {}, onRedraw() {}, onLeave: () => left.push('left') },
+    { port, clock, copy, judge, onChange() {}, onRedraw() {}, onLeave: () => left.push('left') },
   )
   const type = (typed: string) => {
     for (const key of keysOf(typed)) play.dispatch(key)
@@ -86,5 +87,30 @@ test('loads a list when it opens, and reports the result of copying', async () =
   expect(copied).toEqual(['wb kb search papers heat'])
   type('\x03')
   expect(left).toEqual(['left'])
+  play.close()
+})
+
+test('judges the selected passage for the question of its results, and reports a file that cannot be written', async () => {
+  const stored: unknown[] = []
+  const { clock, calls, play, type } = stage(undefined, (baseName, judgment) => {
+    if (judgment.grade === 0) throw new Error('the disk is full')
+    stored.push([baseName, judgment])
+    return 'papers.judgments.jsonl'
+  })
+  type('heat')
+  clock.advance(120)
+  const document = documentNamed('heat.md')
+  calls[0]!.answer({ passages: [passage('a'), passage('b', { document })], tookMs: 1 })
+  await waitUntil(() => play.state.results !== undefined)
+  play.dispatch({ type: 'escape' })
+  type('3')
+  expect(play.state.notice).toBe('only passages of documents can be judged')
+  play.dispatch({ type: 'down' })
+  type('3')
+  expect(play.state.notice).toBe('grade 3, saved to papers.judgments.jsonl')
+  const judgment = { question: 'heat', document: 'heat.md', text: 'what b says', grade: 3 }
+  expect(stored).toEqual([['papers', judgment]])
+  type('0')
+  expect(play.state.notice).toBe('the grade was not saved: unexpected error: the disk is full')
   play.close()
 })
