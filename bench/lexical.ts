@@ -2,10 +2,10 @@
  * Measures lexical or hybrid search over HTTP: time from the request to the complete response, for one client at a time, and
  * CPU time of the server. The text is random, with word frequencies of Zipf's law.
  *
- * npm run bench:lexical -- [--hybrid] [--chunks 50000] [--queries 500]
+ * npm run bench:lexical -- [--hybrid] [--semantic] [--chunks 50000] [--queries 500]
  *
  * With `--hybrid`, the knowledge base uses the built-in embedder, which is fitted before the searches. Otherwise, vectors
- * are not compared.
+ * are not compared. With `--semantic` too, it also uses the sentence model, which embeds about 17 chunks/s before the searches.
  */
 import { parseArgs } from 'node:util'
 import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
@@ -16,6 +16,7 @@ import { quantile, table } from './statistics.ts'
 const { values } = parseArgs({
   options: {
     hybrid: { type: 'boolean', default: false },
+    semantic: { type: 'boolean', default: false },
     chunks: { type: 'string', default: '50000' },
     queries: { type: 'string', default: '500' },
   },
@@ -48,7 +49,10 @@ const searches: Readonly<Record<string, object>> = values.hybrid
 
 const textOf = (ranks: readonly number[]) => ranks.map(wordOf).join(' ')
 
-const server = await startServer(undefined, { config: unlimited })
+const server = await startServer(undefined, {
+  config: unlimited,
+  env: { WB_SEMANTIC_SEARCH: values.semantic ? 'on' : 'off' },
+})
 try {
   const base = await createBase(server, values.hybrid ? undefined : 3)
   const asked: RandomChunk[] = []
