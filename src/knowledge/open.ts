@@ -25,7 +25,6 @@ import {
   type KnowledgeBasesParts,
 } from './knowledge-bases.ts'
 import { KnowledgeFilters } from './knowledge-filters.ts'
-import { ManySearcher } from './many-searcher.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
 import { PassageVisibility } from './passage-visibility.ts'
 import { Publication } from './publication.ts'
@@ -39,14 +38,15 @@ import {
   type MeasureSearch,
   recordHandlers,
 } from './routes.ts'
-import { SearchQueue } from './search-queue.ts'
-import { Searcher } from './searcher.ts'
+import { ManySearcher } from './search/many-searcher.ts'
+import { SearchQueue } from './search/search-queue.ts'
+import { Searcher } from './search/searcher.ts'
+import { SentenceSearch } from './search/sentence-search.ts'
+import { ServiceReranking, type ServiceRerankingParts } from './search/service-reranking.ts'
+import { WhyNotSearch } from './search/why-not.ts'
 import { SentenceIndex } from './sentence-index.ts'
-import { SentenceSearch } from './sentence-search.ts'
-import { ServiceReranking, type ServiceRerankingParts } from './service-reranking.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
-import { WhyNotSearch } from './why-not.ts'
 
 type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 

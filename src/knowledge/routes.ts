@@ -12,12 +12,12 @@ import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-li
 import type { Ingestion } from './ingestion.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
-import type { ManySearcher } from './many-searcher.ts'
 import type { Records } from './records.ts'
-import { SearchTimes } from './search-times.ts'
-import type { Searcher } from './searcher.ts'
+import type { ManySearcher } from './search/many-searcher.ts'
+import { SearchTimes } from './search/search-times.ts'
+import type { Searcher } from './search/searcher.ts'
+import type { WhyNotSearch } from './search/why-not.ts'
 import type { Uploads } from './uploads.ts'
-import type { WhyNotSearch } from './why-not.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }

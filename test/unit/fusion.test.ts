@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuseEach, fuseLists, rerank, sentenceWeight } from '../../src/knowledge/fusion.ts'
+import {
+  feedbackQuery,
+  fuseEach,
+  fuseLists,
+  rerank,
+  sentenceWeight,
+} from '../../src/knowledge/search/fusion.ts'
 import type { ScoredRecord } from '../../src/storage/content.ts'
 
 /** More candidates than in any list here, so no list is truncated. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
-import { SearchTimes } from '../../src/knowledge/search-times.ts'
+import { SearchTimes } from '../../src/knowledge/search/search-times.ts'
 
 test('summarizes the times of each mode by nearest rank', () => {
   const times = new SearchTimes()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { coverageByRecord, knownShare } from '../../src/knowledge/word-weights.ts'
+import { coverageByRecord, knownShare } from '../../src/knowledge/search/word-weights.ts'
 import type { Occurrences } from '../../src/storage/content.ts'
 
 /** Counts in 100 records: for each word, the number of records with it, and which of the given records have it. */

@@ -1,6 +1,6 @@
 import { terms } from '../../base/words.ts'
 import { WorkPacer } from '../../base/work-pacer.ts'
-import { wordWeight } from '../../knowledge/word-weights.ts'
+import { wordWeight } from '../../knowledge/search/word-weights.ts'
 
 /** Parameters of BM25: the weight of repeated occurrences of a term (k1), and the weight of text length (b). */
 const saturation = 1.2

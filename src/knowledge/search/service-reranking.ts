@@ -1,13 +1,13 @@
-import type { Log } from '../base/log.ts'
-import { WbError } from '../contract/errors.ts'
-import type { RerankingService } from '../contract/services.ts'
-import { ProviderFailure } from '../models/provider/provider-failure.ts'
-import type { Reranker } from '../models/reranker.ts'
-import type { RecordView } from '../storage/content.ts'
-import type { Services } from '../workspaces/services.ts'
-import type { BaseContext } from './knowledge-bases.ts'
-import { titleOfPayload } from './payload.ts'
-import { toModelText } from './vector-space.ts'
+import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { RerankingService } from '../../contract/services.ts'
+import { ProviderFailure } from '../../models/provider/provider-failure.ts'
+import type { Reranker } from '../../models/reranker.ts'
+import type { RecordView } from '../../storage/content.ts'
+import type { Services } from '../../workspaces/services.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import { titleOfPayload } from '../payload.ts'
+import { toModelText } from '../vector-space.ts'
 
 /** Number of best candidates that are sent to a service, unless it sets `maxCandidates`. */
 const candidatesDefault = 50

@@ -1,6 +1,6 @@
-import { type AuthContext, subjectName } from '../access/subject.ts'
-import { FairQueue } from '../base/fair-queue.ts'
-import { WbError } from '../contract/errors.ts'
+import { type AuthContext, subjectName } from '../../access/subject.ts'
+import { FairQueue } from '../../base/fair-queue.ts'
+import { WbError } from '../../contract/errors.ts'
 
 /** The part of a caller that the queue needs. */
 export interface QueuedCaller {

@@ -1,32 +1,28 @@
 import pMap from 'p-map'
-import { terms } from '../base/words.ts'
-import { WbError } from '../contract/errors.ts'
-import type { KnowledgeBaseHit, SearchManyRequest } from '../contract/knowledge.ts'
-import { limits } from '../contract/limits.ts'
-import type { ScoredRecord } from '../storage/content.ts'
+import { terms } from '../../base/words.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { KnowledgeBaseHit, SearchManyRequest } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import type { ScoredRecord } from '../../storage/content.ts'
+import { undefinedIfDeleted } from '../guards.ts'
+import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
+import type { KnowledgeFilters } from '../knowledge-filters.ts'
+import { titleOfPayload } from '../payload.ts'
+import type { VectorSpace } from '../vector-space.ts'
 import type { OrderedRanking } from './explanation.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
-import { undefinedIfDeleted } from './guards.ts'
-import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
-import type { KnowledgeFilters } from './knowledge-filters.ts'
-import { titleOfPayload } from './payload.ts'
+import { readExplainedHits } from './hits.ts'
+import { applyReranking, type BaseRanking, countOccurrences, fuseCandidates, modeUsed } from './ranking.ts'
 import type { SearchQueue } from './search-queue.ts'
 import {
-  applyReranking,
-  type BaseRanking,
-  countOccurrences,
-  fuseCandidates,
   isServiceNeeded,
-  modeUsed,
   type PreparedSearch,
-  readExplainedHits,
   type SearchCaller,
   Searcher,
   withCurrentRights,
 } from './searcher.ts'
 import type { SentenceSearch } from './sentence-search.ts'
 import type { ServiceReranking } from './service-reranking.ts'
-import type { VectorSpace } from './vector-space.ts'
 import { totalWeight } from './word-weights.ts'
 
 /** Maximum number of knowledge bases that are searched at the same time. */

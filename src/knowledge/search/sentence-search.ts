@@ -1,9 +1,9 @@
-import type { Log } from '../base/log.ts'
-import { WbError } from '../contract/errors.ts'
-import type { SentenceModel } from '../sentence-model/sentence-model.ts'
-import type { ScoredRecord, SearchConstraints } from '../storage/content.ts'
-import type { BaseContext } from './knowledge-bases.ts'
-import { sentenceSpaceOf } from './sentence-space.ts'
+import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { SentenceModel } from '../../sentence-model/sentence-model.ts'
+import type { ScoredRecord, SearchConstraints } from '../../storage/content.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import { sentenceSpaceOf } from '../sentence-space.ts'
 
 /** Embeds a question; returns undefined if the model failed. */
 type EmbedQuestion = (text: string, signal: AbortSignal) => Promise<Float32Array | undefined>

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { stopwatch } from '../base/clock.ts'
-import type { KnowledgeBaseStats } from '../contract/knowledge.ts'
-import { limits } from '../contract/limits.ts'
+import { stopwatch } from '../../base/clock.ts'
+import type { KnowledgeBaseStats } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
 
 /** Maximum number of knowledge bases whose times are kept. The least recently searched are dropped first. */
 const BASES_MAX = 1_000

@@ -1,7 +1,7 @@
-import { unitVector } from '../base/unit-vector.ts'
-import type { SearchExplanation } from '../contract/search-explanation.ts'
-import type { ScoredRecord } from '../storage/content.ts'
-import type { EmbeddedQuery } from './passage-operations.ts'
+import { unitVector } from '../../base/unit-vector.ts'
+import type { SearchExplanation } from '../../contract/search-explanation.ts'
+import type { ScoredRecord } from '../../storage/content.ts'
+import type { EmbeddedQuery } from '../passage-operations.ts'
 
 /** Number of best passages toward which the query vector is moved. */
 export const feedbackPassagesMax = 3

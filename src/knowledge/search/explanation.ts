@@ -1,9 +1,9 @@
-import { listNames, type SearchExplanation } from '../contract/search-explanation.ts'
-import type { ScoredRecord, SearchConstraints, WordScores } from '../storage/content.ts'
-import { requireLexical } from '../storage/store-features.ts'
-import { statisticsFor } from '../storage/visibility.ts'
+import { listNames, type SearchExplanation } from '../../contract/search-explanation.ts'
+import type { ScoredRecord, SearchConstraints, WordScores } from '../../storage/content.ts'
+import { requireLexical } from '../../storage/store-features.ts'
+import { statisticsFor } from '../../storage/visibility.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
 import { type FusedRecord, listWeights, type RankedLists } from './fusion.ts'
-import type { BaseContext } from './knowledge-bases.ts'
 import { wordWeight } from './word-weights.ts'
 
 /** The candidates of a knowledge base, and the request that found them. */

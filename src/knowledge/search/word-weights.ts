@@ -1,4 +1,4 @@
-import type { Occurrences } from '../storage/content.ts'
+import type { Occurrences } from '../../storage/content.ts'
 
 /**
  * Returns the weight of a word in a question. It is the inverse document frequency of BM25: ln(1 + (N - n + 0.5) /

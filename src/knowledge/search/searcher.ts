@@ -1,0 +1,324 @@
+import type { Caller } from '../../access/caller.ts'
+import { hasPhrase } from '../../base/analysis/query.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { SearchHit, SearchRequest } from '../../contract/knowledge.ts'
+import type { ScoredRecord } from '../../storage/content.ts'
+import { type Filter, joinFilters } from '../../storage/filter.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import type { KnowledgeFilters } from '../knowledge-filters.ts'
+import type { EmbeddedQuery } from '../passage-operations.ts'
+import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
+import type { OrderedRanking } from './explanation.ts'
+import { type RankedLists, sentenceWeight } from './fusion.ts'
+import { readExplainedHits } from './hits.ts'
+import { createPlan, poolSizeMin, type SearchPlan } from './plan.ts'
+import {
+  applyReranking,
+  type BaseRanking,
+  bestCoverage,
+  fuseCandidates,
+  isFilled,
+  keepLexicalRecords,
+  modeUsed,
+  rankByVector,
+  rankByWords,
+  rankHybrid,
+  rerankingFor,
+} from './ranking.ts'
+import type { SearchQueue } from './search-queue.ts'
+import type { SentenceSearch } from './sentence-search.ts'
+import type { ServiceReranking } from './service-reranking.ts'
+
+export interface SearchResult {
+  readonly hits: SearchHit[]
+  /** The mode that was used. See {@link modeUsed}. */
+  readonly mode: string
+  /** Request fields that had no effect. */
+  readonly ignored: string[]
+}
+
+/** The part of a caller that a search needs. */
+export type SearchCaller = Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal'>
+
+/** A checked search request. If a provider embeds its text, the vector is already there. */
+export interface PreparedSearch {
+  readonly context: BaseContext
+  readonly plan: SearchPlan
+  /** Undefined if the search needs no vector, or if the runtime itself embeds the text. */
+  readonly query: EmbeddedQuery | undefined
+  readonly signal: AbortSignal
+}
+
+type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly ScoredRecord[]>>
+
+/** A ranking that can be explained. */
+export interface RankedSearch extends OrderedRanking<BaseRanking> {
+  /** True if passages with a sentence vector are also ranked by the sentence model. */
+  readonly usesSentences: boolean
+  /** Ranks each list again with the same question, another limit, and an additional filter. */
+  rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
+}
+
+/** Finds passages in one knowledge base by vectors, by words, or by both. */
+export class Searcher {
+  constructor(
+    private readonly space: Pick<VectorSpace, 'embedQuery'>,
+    private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
+    private readonly queue: SearchQueue,
+    /** Undefined if the runtime has no sentence model. */
+    private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
+    private readonly services: Pick<ServiceReranking, 'score'>,
+  ) {}
+
+  /**
+   * Returns hits, best first. Hits with equal scores are ordered by lexical score, then from the oldest record to
+   * the newest.
+   *
+   * @param openContext  called again if the search has to wait, because the knowledge base may have changed
+   * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
+   * @throws knowledge_filter_not_found, knowledge_base_not_found
+   * @throws unauthorized, forbidden  the search had to wait, and the caller has lost the right to search
+   * @throws overloaded  too many searches of the caller are waiting
+   * @throws hybrid_not_supported, rerank_not_supported  the knowledge base does not support lexical search
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async search(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+  ): Promise<SearchResult> {
+    const read = async (ranking: BaseRanking) => {
+      const fused = fuseCandidates(ranking)
+      const ordered = applyReranking(ranking, fused)
+      const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
+      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+    }
+    const ranked = await this.runInTurn(openContext, body, caller, async prepared => {
+      const ranking = await this.rankCandidates(prepared)
+      return { prepared, ranking, result: isServiceNeeded(prepared) ? undefined : await read(ranking) }
+    })
+    if (ranked.result) return ranked.result
+    const { prepared } = ranked
+    const ranking = await this.scoreByService(prepared, ranked.ranking)
+    await caller.reauthorize()
+    const readAgain = (current: PreparedSearch) => read(withCurrentRights(ranking, current))
+    return this.runInTurn(openContext, body, caller, readAgain, prepared.query)
+  }
+
+  /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
+  private async runInTurn<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    run: (prepared: PreparedSearch) => Promise<T>,
+    embedded?: EmbeddedQuery,
+  ): Promise<T> {
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller, embedded)
+    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
+      if (!hasWaited) return run(prepared)
+      await caller.reauthorize()
+      return run(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
+    })
+  }
+
+  /**
+   * Prepares a search in several knowledge bases, which ranks at least `topK` candidates if that many match.
+   *
+   * @throws the codes of {@link search}
+   */
+  prepare(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<PreparedSearch> {
+    return this.prepareAtLeast(poolSizeMin, context, body, caller)
+  }
+
+  /**
+   * Ranks candidates, and calls `work` with them when it is the caller's turn. Calls `work` again if the vector space changes
+   * in the meantime.
+   *
+   * @throws the codes of {@link search}
+   */
+  async inspect<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    work: (search: RankedSearch) => Promise<T>,
+  ): Promise<T> {
+    return this.runInTurn(openContext, body, caller, async prepared => {
+      const run = async () => {
+        const ranking = await this.rankCandidates(prepared)
+        const fused = fuseCandidates(ranking)
+        const ordered = applyReranking(ranking, fused)
+        const rankAgain: RankedSearch['rankAgain'] = options => this.rankAgain(prepared, ranking, options)
+        const usesSentences = this.usesSentences(prepared.context, prepared.plan)
+        return { result: await work({ ranking, fused, ordered, usesSentences, rankAgain }) }
+      }
+      const { result } = await retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged))
+      return result
+    })
+  }
+
+  private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
+    const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    return isEnabled && mode === 'hybrid' && !isTyping
+  }
+
+  /** Ranks each list of a ranking again, with another limit and filter. */
+  private async rankAgain(
+    { context, plan, signal }: PreparedSearch,
+    { mode, lists }: BaseRanking,
+    { limit, filter }: { limit: number; filter?: Filter },
+  ): Promise<ListsByName> {
+    const constraints = { ...plan.constraints, filter: joinFilters(plan.constraints.filter, filter) }
+    const again = { ...plan, poolSize: limit, constraints }
+    const [vector, lexical, sentences] = await Promise.all([
+      lists.query ? rankByVector(context, again, lists.query) : [],
+      mode === 'vector' ? [] : rankByWords(context, again),
+      lists.sentences ? this.sentences?.rank(context, plan.text!, { limit, constraints }, signal) : undefined,
+    ])
+    return { vector, lexical, sentences: sentences?.list ?? [] }
+  }
+
+  /**
+   * @param vectorPoolMin  minimum number of candidates if only vectors rank them
+   * @param embedded       the query, if it is already embedded
+   */
+  private async prepareAtLeast(
+    vectorPoolMin: number,
+    context: BaseContext,
+    body: SearchRequest,
+    caller: SearchCaller,
+    embedded?: EmbeddedQuery,
+  ): Promise<PreparedSearch> {
+    const { signal } = caller
+    const [access, saved] = await Promise.all([
+      caller.rowAccess(context.base.workspaceId),
+      this.savedFilter(context, body),
+    ])
+    const visibility = access.visibility(context.base, { action: 'search' })
+    const plan = createPlan(context, body, visibility, { saved, vectorPoolMin })
+    // A provider can be slow, so its requests are not part of the work that waits in a queue.
+    const isEmbeddedFirst = plan.mode !== 'lexical' && !context.isFittedByRuntime
+    const query = embedded ?? (isEmbeddedFirst ? await this.embedQuery(context, plan, signal) : undefined)
+    return { context, plan, query, signal }
+  }
+
+  /** Ranks candidates, but does not read their hits. Call it in the {@link SearchQueue}. */
+  async rankCandidates(prepared: PreparedSearch): Promise<BaseRanking> {
+    const { context, plan } = prepared
+    const lists = await this.rankInCurrentSpace(prepared)
+    return {
+      context,
+      mode: plan.mode,
+      lists,
+      reranking: plan.reranker === 'words' ? await rerankingFor(context, plan, lists) : undefined,
+      serviceScores: undefined,
+      showVectors: plan.showVectors,
+      coverageText: plan.showCoverage ? plan.text : undefined,
+      visibility: plan.constraints.visibility,
+      ignored: plan.ignored,
+      plan,
+    }
+  }
+
+  /**
+   * Lets the reranking service of a knowledge base score the best candidates, if the search needs it. If the service
+   * fails, the ranking stays as it is, and names `rerank` as ignored. A service can be slow, so do not call this in the
+   * {@link SearchQueue}.
+   */
+  async scoreByService(prepared: PreparedSearch, ranking: BaseRanking): Promise<BaseRanking> {
+    const { context, plan, signal } = prepared
+    if (!isServiceNeeded(prepared)) return ranking
+    const { store, key } = context
+    const { visibility } = plan.constraints
+    const candidates = fuseCandidates(ranking).map(({ record }) => record)
+    const serviceScores = await this.services.score(
+      context,
+      plan.text!,
+      count => candidates.slice(0, count),
+      records => store.read(key, records, { vectors: false, visibility }),
+      signal,
+    )
+    return serviceScores
+      ? { ...ranking, serviceScores }
+      : { ...ranking, ignored: [...ranking.ignored, 'rerank'] }
+  }
+
+  private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
+    return knowledgeFilterId === undefined
+      ? undefined
+      : this.filters.getParsed({ ...base, knowledgeFilterId })
+  }
+
+  /** Ranks records. Retries if the vector space changes after the query has been embedded. */
+  private async rankInCurrentSpace(prepared: PreparedSearch): Promise<RankedLists> {
+    return retryOnSpaceChange(() => this.rank(prepared).catch(undefinedIfSpaceChanged))
+  }
+
+  private async rank({ context, plan, query: embedded, signal }: PreparedSearch): Promise<RankedLists> {
+    const { mode, poolSize } = plan
+    if (mode === 'lexical')
+      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, poolSize }
+    const query = embedded ?? (await this.embedQuery(context, plan, signal))
+    if (mode === 'vector')
+      return {
+        vector: await rankByVector(context, plan, query),
+        lexical: [],
+        lexicalWeight: 0,
+        poolSize,
+        query,
+      }
+    const lists = await this.addSentences(context, plan, rankHybrid(context, plan, query), signal)
+    return hasPhrase(plan.text!) ? keepLexicalRecords(lists) : lists
+  }
+
+  private async embedQuery(
+    context: BaseContext,
+    plan: SearchPlan,
+    signal: AbortSignal,
+  ): Promise<EmbeddedQuery> {
+    const { generation } = context.collection
+    return plan.vector
+      ? { vector: plan.vector, generation, unknownWords: [] }
+      : this.space.embedQuery(context, plan.text!, signal)
+  }
+
+  /** Adds the ranking by the sentence model to a hybrid ranking. */
+  private async addSentences(
+    context: BaseContext,
+    plan: SearchPlan,
+    hybrid: Promise<RankedLists>,
+    signal: AbortSignal,
+  ): Promise<RankedLists> {
+    // A word that is still being typed has no meaning yet.
+    if (!this.sentences || plan.isTyping) return hybrid
+    const { poolSize: limit, constraints } = plan
+    const [lists, ranking] = await Promise.all([
+      hybrid,
+      this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
+    ])
+    if (!ranking || !isFilled(ranking, lists)) return lists
+    const { list } = ranking
+    if (plan.lexicalWeight === undefined) {
+      const coverage = await bestCoverage(context, plan, lists)
+      const weighting = lists.weighting && { ...lists.weighting, coverage }
+      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
+    }
+    // Words keep their weight, and the two vector rankings share the rest.
+    const weight = (1 - plan.lexicalWeight) / 2
+    const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
+    return { ...lists, lexicalWeight, sentences: { list, weight } }
+  }
+}
+
+/** Returns a ranking with the rights of a search that was prepared later, with which its hits are read. */
+export function withCurrentRights(ranking: BaseRanking, { context, plan }: PreparedSearch): BaseRanking {
+  return { ...ranking, context, plan, visibility: plan.constraints.visibility }
+}
+
+/** Returns true if the reranking service of the knowledge base is to score the candidates. */
+export function isServiceNeeded({ plan }: PreparedSearch): boolean {
+  return plan.reranker === 'service'
+}
+
+function undefinedIfSpaceChanged(error: unknown): undefined {
+  if (!(error instanceof WbError) || error.facts.stale !== true) throw error
+}
