@@ -30,12 +30,11 @@ export default class KbWhyNot extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(KbWhyNot)
-    const { resolveContext } = this
-    const ask = askWhyNot(resolveContext, args.document, flags.kb, async base => ({
+    const ask = askWhyNot(this.resolveContext, args.document, flags.kb, async base => ({
       text: args.question,
       topK: flags.limit,
       filter: parseCondition(flags),
-      knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
+      knowledgeFilterId: await savedFilterId(this.resolveContext, base, flags.saved),
       ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }))
     const { answer, document, others } = await this.waitFor('searching', ask)

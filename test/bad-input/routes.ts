@@ -177,17 +177,17 @@ const baseFields = {
   language: textOrNull,
   lexical,
 }
-const searchFields = {
+const rankingFields = {
   text,
   topK,
   filter,
-  includeEmbeddings: flag,
-  includeCoverage: flag,
   hybrid: flag,
   lexicalWeight: fraction,
   rerank: flag,
+  prefix: flag,
   knowledgeFilterId: id,
 }
+const searchFields = { ...rankingFields, includeEmbeddings: flag, includeCoverage: flag, explain: flag }
 const documentFields = {
   sourceDocId: textOrNull,
   sourceFilename: textOrNull,
@@ -313,6 +313,11 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     fields: { ...baseFields, policyDsl: textOrNull, policyEnabled: flag },
   },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
+  [`POST ${KB}/search/why-not`]: {
+    valid: { text: 'spoilt', documentId: '00000000-0000-4000-8000-000000000000' },
+    required: ['text', 'documentId'],
+    fields: { ...rankingFields, documentId: id },
+  },
   [`POST ${W}/search`]: {
     valid: { text: 'spoilt' },
     required: ['text'],

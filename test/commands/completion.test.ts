@@ -9,9 +9,12 @@ import { createSandbox, type Sandbox } from './sandbox.ts'
 import { runInFakeTerminal, stripSequences } from './terminal.ts'
 
 const { commands } = JSON.parse(committedManifest()) as {
-  commands: Record<string, { flags: Record<string, object> }>
+  commands: Record<string, { flags: Record<string, { allowNo?: boolean }> }>
 }
 const ids = Object.keys(commands)
+const searchFlags = Object.entries(commands['kb:search']!.flags).flatMap(([name, { allowNo }]) =>
+  allowNo ? [`--${name}`, `--no-${name}`] : [`--${name}`],
+)
 
 /** Input before the tab, and the expected completions. */
 const expectedCompletions: [typed: string, words: string[]][] = [
@@ -19,7 +22,7 @@ const expectedCompletions: [typed: string, words: string[]][] = [
   ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
   ['wb kb se', ['search']],
   ['workbase mcp servers ', ['add', 'list', 'login', 'logout', 'remove', 'review', 'show', 'test', 'update']],
-  ['wb kb search --', [...Object.keys(commands['kb:search']!.flags).map(name => `--${name}`), '--help']],
+  ['wb kb search --', [...searchFlags, '--help']],
   ['wb kb search refunds --mode ', ['hybrid', 'lexical', 'vector']],
   ['wb kb update --no-l', ['--no-lexical']],
   ['wb open ', ['api', 'docs']],

@@ -53,7 +53,7 @@ describe('an untrusted folder in CI [security rule 6]', () => {
     const source = (id: string) => readFileSync(`commands/${id.replaceAll(':', '/')}.ts`, 'utf8')
     const needsNothing = Object.keys(commands).filter(
       id =>
-        !/this\.(?:answer|chat|client|session|workspace|knowledgeBase|resolveContext|requireTrustedFolder)\b/.test(
+        !/this\.(?:answer|chat|client|session|workspace|knowledgeBase|openContext|resolveContext|requireTrustedFolder)\b/.test(
           source(id),
         ),
     )

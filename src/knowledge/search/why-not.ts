@@ -7,7 +7,7 @@ import type { SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Remedy, WhyNot } from '../../contract/search-explanation.ts'
 import type { RecordView, ScoredRecord } from '../../storage/content.ts'
-import { matchesFilter } from '../../storage/filter.ts'
+import { matchesFilter, parseFilter } from '../../storage/filter.ts'
 import { requireListing } from '../../storage/store-features.ts'
 import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
@@ -54,6 +54,8 @@ export class WhyNotSearch {
     const { bases, documents } = this.parts
     const { documentId } = key
     const { topK } = body
+    // Invalid filters are reported even if there is no such document.
+    parseFilter(body.filter)
     try {
       const { status, errorMessage } = await documents.get(key, caller)
       const answer = await bases.withDeletionCheck(key, () => this.searchDeeper(key, body, caller))
