@@ -16,6 +16,9 @@ import { fieldOfUntrusted, ProviderFailure, providerTimeout } from './provider/p
 const path = '/rerank'
 /** Maximum time for all responses to a question if the service does not set one. A search waits for it. */
 const timeoutMsDefault = 2_000
+const timeoutMsMax = 10_000
+/** Maximum size of a response. Scores of 1,000 passages take less than 100 KB. */
+const responseBytesMax = 1_000_000
 const concurrentRequestsMax = 4
 
 /** Scores passages by their relevance to a question. */
@@ -114,8 +117,11 @@ async function rerankCall(
   const target = { service, provider: 'cohere', environment, isReleased, createFailure, path } as const
   const endpoint = resolveEndpoint(target)
   const credential = await resolveCredential(target, endpoint)
-  const timeoutMs = service.requestTimeoutMs ?? timeoutMsDefault
-  return { dialect: dialects[protocol], settings: { endpoint, credential, timeoutMs, retriesMax: 0 } }
+  const timeoutMs = Math.min(service.requestTimeoutMs ?? timeoutMsDefault, timeoutMsMax)
+  return {
+    dialect: dialects[protocol],
+    settings: { endpoint, credential, timeoutMs, retriesMax: 0, responseBytesMax },
+  }
 }
 
 function batchesOf(passages: readonly string[], size: number): (readonly string[])[] {

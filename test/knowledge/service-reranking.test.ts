@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
 import { type RerankServer, type RerankStep, startRerankServer } from '../fakes/rerank-server.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
-import { open, type TestRuntime } from '../harness/runtime.ts'
+import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 
 const question = 'wing flutter'
 const texts = [
@@ -159,6 +159,10 @@ const bad: [string, RerankStep][] = [
   ['redirects', { status: 302, headers: { location: 'http://127.0.0.1:1/elsewhere' } }],
   ['does not answer', { hangs: true }],
   ['sends truncated JSON', { body: '{"results": [{"index": 0, "relevance' }],
+  [
+    'sends a response of megabytes',
+    { body: JSON.stringify({ results: [], padding: 'x'.repeat(1_000_000) }) },
+  ],
   ['sends something else', { body: '{"results": "none"}' }],
   ['omits a passage', { change: entries => entries.slice(1) }],
   ['scores a passage twice', { change: ([first, , ...rest]) => [first, first, ...rest] }],
@@ -192,4 +196,34 @@ test.each([
   const base = await baseWithService(service)
   expect((await searchTexts(base)).ignored).toBe('rerank')
   expect(provider.received).toEqual([])
+})
+
+test('at most 16 searches of a workspace wait for a service, and others are not reranked', async () => {
+  const base = await baseWithService({ requestTimeoutMs: 2_000 })
+  provider.script(...Array.from({ length: 20 }, () => ({ hangs: true })))
+  const waiting = Array.from({ length: 16 }, () => searchTexts(base))
+  await waitUntil(() => provider.received.length === 16)
+  expect((await searchTexts(base)).ignored).toBe('rerank')
+  expect(provider.received).toHaveLength(16)
+  await Promise.all(waiting)
+})
+
+test('a search that returns from a service does not call providers of new knowledge bases', async () => {
+  const base = await baseWithService({ requestTimeoutMs: 2_000 })
+  const workspace = `/api/v1/workspaces/${base.params.workspaceId}`
+  provider.script({ hangs: true })
+  const searching = wb.send(`POST ${workspace}/search`, { text: question })
+  await waitUntil(() => provider.received.length === 1)
+  const { body: service } = await wb.send(`POST ${workspace}/embedding-services`, {
+    name: 'hosted',
+    provider: 'openai',
+    modelName: 'm',
+    embeddingDimension: 3,
+    endpointBaseUrl: provider.url,
+  })
+  const { embeddingServiceId } = service
+  const made = await wb.send(`POST ${workspace}/knowledge-bases`, { name: 'new', embeddingServiceId })
+  expect(made.status).toBe(201)
+  expect((await searching).status).toBe(200)
+  expect(provider.received.map(({ url }) => url)).toEqual(['/v1/rerank'])
 })

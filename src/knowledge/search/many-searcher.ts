@@ -100,14 +100,22 @@ export class ManySearcher {
         caller.signal,
       )
     }
+    const prepareAgain = async (prepared: readonly PreparedSearch[]) => {
+      await caller.reauthorize()
+      return this.forEachBase(prepared, onDeleted, async one =>
+        searcher.prepareAgain(
+          one,
+          await this.parts.bases.openContext(workspaceId, one.context.base.knowledgeBaseId),
+          body,
+          caller,
+        ),
+      )
+    }
     for (let attempt = 1; ; attempt++) {
       let prepared = await prepare()
       try {
         const ranked = await queue.run(caller, workspaceId, async hasWaited => {
-          if (hasWaited) {
-            await caller.reauthorize()
-            prepared = await prepare()
-          }
+          if (hasWaited) prepared = await prepareAgain(prepared)
           const rankings = await rank(prepared)
           return prepared.some(isServiceNeeded)
             ? { rankings }
@@ -118,8 +126,7 @@ export class ManySearcher {
           searcher.scoreByService(one, one.ranking),
         )
         return await queue.run(caller, workspaceId, async () => {
-          await caller.reauthorize()
-          prepared = await prepare()
+          prepared = await prepareAgain(prepared)
           return merge(allWithCurrentRights(reranked, prepared))
         })
       } catch (error) {

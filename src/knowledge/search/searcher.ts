@@ -47,6 +47,8 @@ export interface PreparedSearch {
   /** Undefined if the search needs no vector, or if the runtime itself embeds the text. */
   readonly query: EmbeddedQuery | undefined
   readonly signal: AbortSignal
+  /** Minimum number of candidates if only vectors rank them. */
+  readonly vectorPoolMin: number
 }
 
 type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly ScoredRecord[]>>
@@ -100,9 +102,11 @@ export class Searcher {
     if (ranked.result) return ranked.result
     const { prepared } = ranked
     const ranking = await this.scoreByService(prepared, ranked.ranking)
-    await caller.reauthorize()
-    const readAgain = (current: PreparedSearch) => read(withCurrentRights(ranking, current))
-    return this.runInTurn(openContext, body, caller, readAgain, prepared.query)
+    return this.queue.run(caller, prepared.context.base.workspaceId, async () => {
+      await caller.reauthorize()
+      const current = await this.prepareAgain(prepared, await openContext(), body, caller)
+      return read(withCurrentRights(ranking, current))
+    })
   }
 
   /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
@@ -111,13 +115,12 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
     run: (prepared: PreparedSearch) => Promise<T>,
-    embedded?: EmbeddedQuery,
   ): Promise<T> {
-    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller, embedded)
+    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
     return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
       if (!hasWaited) return run(prepared)
       await caller.reauthorize()
-      return run(await this.prepareAtLeast(0, await openContext(), body, caller, prepared.query))
+      return run(await this.prepareAgain(prepared, await openContext(), body, caller))
     })
   }
 
@@ -177,28 +180,50 @@ export class Searcher {
     return { vector, lexical, sentences: sentences?.list ?? [] }
   }
 
-  /**
-   * @param vectorPoolMin  minimum number of candidates if only vectors rank them
-   * @param embedded       the query, if it is already embedded
-   */
+  /** @param vectorPoolMin  minimum number of candidates if only vectors rank them */
   private async prepareAtLeast(
     vectorPoolMin: number,
     context: BaseContext,
     body: SearchRequest,
     caller: SearchCaller,
-    embedded?: EmbeddedQuery,
   ): Promise<PreparedSearch> {
     const { signal } = caller
+    const plan = await this.plan(vectorPoolMin, context, body, caller)
+    // A provider can be slow, so its requests are not part of the work that waits in a queue.
+    const query = needsProvider(context, plan) ? await this.embedQuery(context, plan, signal) : undefined
+    return { context, plan, query, signal, vectorPoolMin }
+  }
+
+  /**
+   * Prepares a search again with the current rights of the caller, but with the same vector: sends no request to a provider,
+   * so it can be called in the {@link SearchQueue}.
+   *
+   * @throws collection_unavailable  the search now needs a vector that it did not need before
+   */
+  async prepareAgain(
+    { query, signal, vectorPoolMin }: PreparedSearch,
+    context: BaseContext,
+    body: SearchRequest,
+    caller: SearchCaller,
+  ): Promise<PreparedSearch> {
+    const plan = await this.plan(vectorPoolMin, context, body, caller)
+    if (needsProvider(context, plan) && !query)
+      throw new WbError('collection_unavailable', 'the knowledge base changed while the search was waiting')
+    return { context, plan, query, signal, vectorPoolMin }
+  }
+
+  private async plan(
+    vectorPoolMin: number,
+    context: BaseContext,
+    body: SearchRequest,
+    caller: SearchCaller,
+  ): Promise<SearchPlan> {
     const [access, saved] = await Promise.all([
       caller.rowAccess(context.base.workspaceId),
       this.savedFilter(context, body),
     ])
     const visibility = access.visibility(context.base, { action: 'search' })
-    const plan = createPlan(context, body, visibility, { saved, vectorPoolMin })
-    // A provider can be slow, so its requests are not part of the work that waits in a queue.
-    const isEmbeddedFirst = plan.mode !== 'lexical' && !context.isFittedByRuntime
-    const query = embedded ?? (isEmbeddedFirst ? await this.embedQuery(context, plan, signal) : undefined)
-    return { context, plan, query, signal }
+    return createPlan(context, body, visibility, { saved, vectorPoolMin })
   }
 
   /** Ranks candidates, but does not read their hits. Call it in the {@link SearchQueue}. */
@@ -317,6 +342,11 @@ export function withCurrentRights(ranking: BaseRanking, { context, plan }: Prepa
 /** Returns true if the reranking service of the knowledge base is to score the candidates. */
 export function isServiceNeeded({ plan }: PreparedSearch): boolean {
   return plan.reranker === 'service'
+}
+
+/** Returns true if a search needs a vector that the runtime cannot compute itself. */
+function needsProvider({ isFittedByRuntime }: BaseContext, { mode }: SearchPlan): boolean {
+  return mode !== 'lexical' && !isFittedByRuntime
 }
 
 function undefinedIfSpaceChanged(error: unknown): undefined {

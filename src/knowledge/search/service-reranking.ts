@@ -16,6 +16,13 @@ const candidatesMax = 100
 /** Maximum number of UTF-16 units of a passage that a service receives. */
 const passageCharsMax = 8_000
 
+/**
+ * Maximum number of searches that wait for a service at the same time, by workspace and in total. Each keeps its passages
+ * in memory, up to 2.5 MB.
+ */
+const waitingOfWorkspaceMax = 16
+const waitingMax = 64
+
 export interface ServiceRerankingParts {
   readonly services: Pick<Services<RerankingService>, 'get'>
   readonly openReranker: (service: RerankingService) => Reranker
@@ -24,10 +31,13 @@ export interface ServiceRerankingParts {
 
 /** Scores the best candidates of a search with the reranking service of a knowledge base. */
 export class ServiceReranking {
+  readonly #waiting = new Map<string, number>()
+
   constructor(private readonly parts: ServiceRerankingParts) {}
 
   /**
-   * Returns the scores of the service by record number; undefined if the service failed, which is logged.
+   * Returns the scores of the service by record number; undefined if the service failed, or if too many searches wait for
+   * services. Both are logged.
    *
    * @param read  reads those of the given records that the caller may see; only these are sent
    * @throws the reason of the signal
@@ -40,6 +50,13 @@ export class ServiceReranking {
     signal: AbortSignal,
   ): Promise<ReadonlyMap<number, number> | undefined> {
     const { services, openReranker, log } = this.parts
+    if (!this.#enter(workspaceId)) {
+      log.warn(
+        { knowledgeBase: name },
+        'too many searches wait for reranking services; a search was not reranked',
+      )
+      return undefined
+    }
     try {
       const service = await services.get(workspaceId, rerankingServiceId!)
       const count = Math.min(service.maxCandidates ?? candidatesDefault, candidatesMax)
@@ -58,7 +75,23 @@ export class ServiceReranking {
       const reason = isMissing ? 'no longer exists' : error.message
       log.warn({ knowledgeBase: name, reason }, 'a reranking service failed; a search was not reranked')
       return undefined
+    } finally {
+      this.#leave(workspaceId)
     }
+  }
+
+  #enter(workspaceId: string): boolean {
+    const waiting = this.#waiting.get(workspaceId) ?? 0
+    const total = [...this.#waiting.values()].reduce((sum, count) => sum + count, 0)
+    if (waiting >= waitingOfWorkspaceMax || total >= waitingMax) return false
+    this.#waiting.set(workspaceId, waiting + 1)
+    return true
+  }
+
+  #leave(workspaceId: string): void {
+    const waiting = this.#waiting.get(workspaceId)! - 1
+    if (waiting === 0) this.#waiting.delete(workspaceId)
+    else this.#waiting.set(workspaceId, waiting)
   }
 }
 

@@ -96,9 +96,10 @@ export class ErrorResponse extends Error {
 export async function readJsonResponse(
   response: OutboundResponse,
   credential: string | undefined,
+  bytesMax = providerResponseBytesMax,
 ): Promise<unknown> {
   const { status, headers } = response
-  const body = (await readBody(response.body, providerResponseBytesMax).catch(throwUnreadable)).toString()
+  const body = (await readBody(response.body, bytesMax).catch(throwUnreadable)).toString()
   if (status >= 300) throw errorResponse(status, body, headers, credential)
   const parsed = parseJson(body)
   if (parsed === undefined) throw unreadableResponse(new SyntaxError('the response is not JSON'))

@@ -17,6 +17,8 @@ export interface ProviderCallSettings extends RequestTarget {
   readonly timeoutMs: number | null
   /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
+  /** Maximum size of a response to `post`; 64 MB by default. */
+  readonly responseBytesMax?: number
   /**
    * True if requests that time out must not be repeated, because a local model may still be processing them.
    */
@@ -54,7 +56,7 @@ export function openProviderClient(settings: ProviderCallSettings, outbound: Out
       const attempt = async () => {
         try {
           const read = async (attemptSignal: AbortSignal) =>
-            readJsonResponse(await send(json, attemptSignal), credential)
+            readJsonResponse(await send(json, attemptSignal), credential, settings.responseBytesMax)
           return await withTimeout(systemClock, timeoutMs, read, signal)
         } catch (error) {
           throw isLocal && error instanceof TimedOut ? providerTimeout(error) : error
