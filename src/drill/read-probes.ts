@@ -135,7 +135,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
   ],
   [
     'kb.whyNot',
-    shows(async ({ run, fixture, principalId }) => {
+    refuses(async ({ run, fixture, principalId }) => {
       for (const { base, documentId, viewers } of fixture.documents) {
         const params = { knowledgeBaseId: base.knowledgeBaseId }
         const body = { text: sharedWord, topK, documentId }
