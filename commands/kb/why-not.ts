@@ -15,8 +15,8 @@ export default class KbWhyNot extends WbCommand {
   static override description =
     'Prints the stage at which the document drops out, its place in each list, and what would bring it in.'
   static override examples = [
-    'wb kb why-not "how do refunds work" guide/refunds.md',
-    'wb kb why-not "how do refunds work" guide/refunds.md --limit 3 --json',
+    'wb kb why-not "how do I replace a token" guide/keys.md',
+    'wb kb why-not "how do I replace a token" guide/keys.md --limit 3 --json',
   ]
   static override args = {
     question: Args.string({ ignoreStdin: true, required: true, description: 'search terms or a question' }),
