@@ -1,11 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isObject } from '../base/is-object.ts'
 import { parseJson } from '../base/parse-json.ts'
+import { readTextUpTo } from '../base/read-yaml.ts'
 import { WbError } from '../contract/errors.ts'
 import type { JudgedQuestion } from './question.ts'
 
 const splitDefault = 'test'
+const sizeBytesMax = 64 * 1_048_576
 
 /**
  * Reads the questions of a folder in BEIR format: `queries.jsonl`, and the judgments of a split in `qrels`. Questions
@@ -63,18 +65,13 @@ export function readQrels(path: string): Map<string, Map<string, number>> {
 
 /** Returns the lines of a file that are not blank. */
 function readLines(path: string): string[] {
-  try {
-    return readFileSync(path, 'utf8')
-      .split('\n')
-      .flatMap(line => line.trim() || [])
-  } catch (cause) {
-    throw new WbError(
-      'validation_error',
-      `${path} cannot be read`,
-      { hint: 'A folder in BEIR format has queries.jsonl and qrels/test.tsv.' },
-      { cause },
-    )
-  }
+  if (!existsSync(path))
+    throw new WbError('validation_error', `${path} does not exist`, {
+      hint: 'A folder in BEIR format has queries.jsonl and qrels/test.tsv.',
+    })
+  return readTextUpTo(path, sizeBytesMax)
+    .split('\n')
+    .flatMap(line => line.trim() || [])
 }
 
 function invalidFile(message: string): WbError {

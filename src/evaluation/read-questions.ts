@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import { fingerprintJson } from '../base/fingerprint-json.ts'
 import { parseJson } from '../base/parse-json.ts'
-import { readYaml } from '../base/read-yaml.ts'
+import { readTextUpTo, readYaml } from '../base/read-yaml.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import { gradeMax, type JudgedQuestion, type Judgment } from './question.ts'
@@ -69,7 +69,7 @@ function readQuestionsFile(path: string): JudgedQuestion[] {
 /** Reads one judgment per line. A later judgment of the same passage replaces an earlier one. */
 function readJudgments(path: string): JudgedQuestion[] {
   const byQuestion = new Map<string, Map<string, Judgment>>()
-  for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries()) {
+  for (const [index, line] of readTextUpTo(path, sizeBytesMax).split('\n').entries()) {
     if (line.trim() === '') continue
     const parsed = JudgmentLine.safeParse(parseJson(line))
     if (!parsed.success) throw invalidQuestions(`${path}:${index + 1}: ${describeIssue(parsed.error)}`)

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { parseJson } from '../base/parse-json.ts'
 import { readTextUpTo } from '../base/read-yaml.ts'
@@ -45,8 +45,14 @@ export function readResult(path: string): EvalResult {
   return parsed.data
 }
 
-/** Writes a result to a file with a line per question, so that version control shows which questions changed. */
+/**
+ * Writes a result to a file with a line per question, so that version control shows which questions changed.
+ *
+ * @throws WbError validation_error  the path is a symbolic link, which could lead out of the folder
+ */
 export function writeResult(path: string, { questions, ...result }: EvalResult): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+    throw new WbError('validation_error', `${path} is a symbolic link`, { hint: 'Use a file of its own.' })
   const head = JSON.stringify(result, undefined, 2).slice(0, -2)
   const lines = questions.map(question => `    ${JSON.stringify(question)}`)
   writeFileSync(path, `${head},\n  "questions": [\n${lines.join(',\n')}\n  ]\n}\n`)

@@ -120,3 +120,13 @@ test('a hidden document is not found, like a missing one; a caller who manages a
   })
   expect((await ask(admin, missingId)).status).toBe(404)
 })
+
+test('finds the best passage of a long document', async () => {
+  const { wb, base } = await openBase()
+  const text = `${'Apples ripen in autumn. '.repeat(1_200)}A badger digs.`
+  const chunker = { maxChars: 24, minChars: 1, overlapChars: 0 }
+  const { document } = await base.ingest(text, { chunker })
+  const answer = await whyNot(wb, base, document.documentId, { text: 'badger', lexicalWeight: 1 })
+  expect(answer).toMatchObject({ stage: 'found', rank: 1 })
+  expect(answer.passage!.chunkIndex).toBeGreaterThan(1_000)
+})

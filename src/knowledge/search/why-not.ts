@@ -11,13 +11,17 @@ import { matchesFilter, parseFilter } from '../../storage/filter.ts'
 import { requireListing } from '../../storage/store-features.ts'
 import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
-import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
+import type { KnowledgeBases } from '../knowledge-bases.ts'
 import { explainRecords, scoreWords } from './explanation.ts'
 import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
 
-/** Number of passages of a document that are read at a time. */
-const passagesPerPage = 1_000
+/**
+ * Number of passages of a document that are considered: the first ones, and the best ones of each list. The work occupies a
+ * place in the search queue.
+ */
+const firstPassagesMax = 1_000
+const bestPassagesMax = 100
 /** Number of results, best first, that are listed besides the last one. */
 const resultsListed = 3
 
@@ -98,9 +102,8 @@ export class WhyNotSearch {
     return searcher.inspect(openContext, body, caller, async search => {
       // The rights of the caller can change while the search waits.
       const { documentId } = await documents.get(key, caller)
-      const { context } = search.ranking
-      const { filter, visibility } = search.ranking.plan.constraints
-      const passages = await readPassages(context, documentId, visibility)
+      const { filter } = search.ranking.plan.constraints
+      const passages = await readPassages(search, documentId)
       if (passages.length === 0) return undefined
       const matching = passages.filter(({ payload }) => matchesFilter(filter, payload))
       if (matching.length === 0) return { ...noRank, stage: 'filter', remedies: [{ action: 'removeFilter' }] }
@@ -159,9 +162,8 @@ export class WhyNotSearch {
 
   /** Returns the scores of the passages of a document in each list, and the best passage of the list with most weight. */
   private async rankPassages(search: RankedSearch, documentId: string, records: readonly number[]) {
-    const filter = { kind: 'in', key: 'documentId', values: [documentId] } as const
     const [again, words] = await Promise.all([
-      search.rankAgain({ limit: records.length, filter }),
+      search.rankAgain({ limit: records.length, filter: ofDocument(documentId) }),
       scoreWords(search.ranking, records),
     ])
     const lexical = new Map<number, number>()
@@ -227,19 +229,21 @@ function scoresOf(list: readonly ScoredRecord[]): Map<number, number> {
   return new Map(list.map(({ record, score }) => [record, score]))
 }
 
-/** Reads all passages of a document. */
-async function readPassages(
-  { store, key }: BaseContext,
-  documentId: string,
-  visibility: BaseRanking['visibility'],
-): Promise<RecordView[]> {
-  const listing = requireListing(store)
-  const passages: RecordView[] = []
-  for (;;) {
-    const last = passages.at(-1)
-    const after = last && { chunkIndex: last.chunkIndex, id: last.id }
-    const page = await listing.listByDocument(key, { documentId, after, limit: passagesPerPage, visibility })
-    passages.push(...page)
-    if (page.length < passagesPerPage) return passages
-  }
+/** Reads the first passages of a document, and its best passages in each list. */
+async function readPassages(search: RankedSearch, documentId: string): Promise<RecordView[]> {
+  const { context, plan } = search.ranking
+  const { store, key } = context
+  const { visibility } = plan.constraints
+  const page = { documentId, after: undefined, limit: firstPassagesMax, visibility }
+  const passages = await requireListing(store).listByDocument(key, page)
+  if (passages.length < firstPassagesMax) return passages
+  const best = await search.rankAgain({ limit: bestPassagesMax, filter: ofDocument(documentId) })
+  const known = new Set(passages.map(({ record }) => record))
+  const others = Object.values(best).flatMap(list => list.map(({ record }) => record))
+  const missing = [...new Set(others)].filter(record => !known.has(record))
+  return [...passages, ...(await store.read(key, missing, { vectors: false, visibility }))]
+}
+
+function ofDocument(documentId: string) {
+  return { kind: 'in', key: 'documentId', values: [documentId] } as const
 }
