@@ -52,7 +52,9 @@ export function readResult(path: string): EvalResult {
  */
 export function writeResult(path: string, { questions, ...result }: EvalResult): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-    throw new WbError('validation_error', `${path} is a symbolic link`, { hint: 'Name a regular file with --lockfile.' })
+    throw new WbError('validation_error', `${path} is a symbolic link`, {
+      hint: 'Name a regular file with --lockfile.',
+    })
   const head = JSON.stringify(result, undefined, 2).slice(0, -2)
   const lines = questions.map(question => `    ${JSON.stringify(question)}`)
   writeFileSync(path, `${head},\n  "questions": [\n${lines.join(',\n')}\n  ]\n}\n`)
