@@ -1,3 +1,5 @@
+export { mean } from '../src/evaluation/resample.ts'
+
 /** Returns a quantile of a sample by the nearest rank; `share` is from 0 to 1. */
 export function quantile(sample: readonly number[], share: number): number {
   const sorted = [...sample].sort((a, b) => a - b)
@@ -6,10 +8,6 @@ export function quantile(sample: readonly number[], share: number): number {
 
 export function median(sample: readonly number[]): number {
   return quantile(sample, 0.5)
-}
-
-export function mean(sample: readonly number[]): number {
-  return sample.reduce((sum, value) => sum + value, 0) / sample.length
 }
 
 /** Returns a table in Markdown, which is also readable in a terminal. */

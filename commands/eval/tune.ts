@@ -4,7 +4,7 @@ import { printTunedWeight, tuneWeight } from '../../src/cli/eval/tune-weight.ts'
 import { metricNames } from '../../src/evaluation/metrics.ts'
 
 export default class EvalTune extends EvalCommand {
-  static override summary = 'find out if another lexical weight is better'
+  static override summary = 'test whether another lexical weight is better'
   static override description =
     'Tries lexical weights from 0 to 1, and chooses one by cross-validation. All figures are held out: each question is measured with a weight that was chosen on other questions.'
   static override examples = [
@@ -15,7 +15,7 @@ export default class EvalTune extends EvalCommand {
   static override flags = {
     ...evalFlags,
     metric: Flags.option({ options: metricNames, default: 'ndcg@10' })({ summary: 'metric to improve' }),
-    folds: Flags.integer({ default: 5, min: 2, max: 20, summary: 'number of parts of the questions' }),
+    folds: Flags.integer({ default: 5, min: 2, max: 20, summary: 'number of folds of the questions' }),
     rerank: rankingFlags.rerank,
   }
 

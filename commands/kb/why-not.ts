@@ -13,7 +13,7 @@ const { explain: _, ...whyNotFlags } = searchFlags
 export default class KbWhyNot extends WbCommand {
   static override summary = 'explain why a search does not find a document'
   static override description =
-    'Prints the stage at which the document drops out, its place in each list, and what would bring it in.'
+    'Prints the stage at which the document drops out, its place in each list, and what could bring it in.'
   static override examples = [
     'wb kb why-not "how do I replace a token" guide/keys.md',
     'wb kb why-not "how do I replace a token" guide/keys.md --limit 3 --json',

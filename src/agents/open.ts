@@ -28,6 +28,7 @@ import {
   messageHandlers,
   templateHandlers,
 } from './routes.ts'
+import { toSearchCaller } from './search-caller.ts'
 import { AttachmentReader } from './tools/attachment-reader.ts'
 import { DeclaredTools, type DeclaredToolsDependencies } from './tools/declared-tools.ts'
 import { type KnowledgeReads, KnowledgeTools } from './tools/knowledge-tools.ts'
@@ -116,15 +117,8 @@ export function openAgents(deps: AgentDependencies) {
 
 function retrieveFrom({ manySearcher, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
-    const options = {
-      auth: caller.auth,
-      client: caller.client,
-      reauthorize: () => caller.reauthorize(),
-      rowAccess: (id: string) => caller.rowAccess(id),
-      signal: caller.signal,
-      skipsDeleted: true,
-    }
-    const result = await manySearcher.search(workspaceId, { ...body, includeCoverage: true }, options)
+    const searchCaller = toSearchCaller(caller, caller.signal)
+    const result = await manySearcher.search(workspaceId, { ...body, includeCoverage: true }, searchCaller)
     const hits = relevantHits(result.hits, body.text ?? '')
     const passages = await findPassageSources(documents, { workspaceId, caller }, hits)
     return hits.map(({ payload }, at) => ({

@@ -412,3 +412,8 @@ export class WbError extends Error {
     this.hint = facts.hint ?? errorRegistry[code].hint
   }
 }
+
+/** Returns the error for a request for which there is no capacity now. The client can retry it after a second. */
+export function overloaded(message: string, cause?: unknown): WbError {
+  return new WbError('overloaded', message, { headers: { 'retry-after': '1' } }, { cause })
+}

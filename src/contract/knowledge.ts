@@ -475,7 +475,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/search/why-not',
     summary: 'Explain why a search does not find a document',
     description:
-      'Runs a search, and returns the stage at which the document drops out, its rank and score in each list, the results that beat it, and what would bring it in. All figures are computed from the passages that you may see. A document that you may not see is not found, unless you may manage access, such as when you view the workspace as another principal.',
+      'Runs a search, and returns the stage at which the document drops out, its rank and score in each list, the results that beat it, and what could bring it in. All figures are computed from the passages that you may see. A document that you may not see is not found, unless you may manage access, such as when you view the workspace as another principal.',
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: WhyNotRequest },
     replies: { 200: WhyNot },

@@ -101,6 +101,10 @@ export const SearchExplanation = z
 export type SearchExplanation = z.output<typeof SearchExplanation>
 
 const WhyNotList = ExplainedList.extend({
+  score: z.number().nullable().meta({
+    description:
+      'score of the passage in the list: BM25 for words, similarity for vectors; can be present if `rank` is null, and is null if the list cannot rank the passage',
+  }),
   cutoffScore: z.number().nullable().meta({
     description: 'score of the passage at position `topK` in the list; null if the list is shorter',
   }),
@@ -150,7 +154,7 @@ export const WhyNot = z
     errorMessage: z
       .string()
       .nullable()
-      .meta({ description: 'reason why the ingest failed; null if it did not' }),
+      .meta({ description: 'reason why the ingest failed, at the stage `ingest`; null otherwise' }),
     topK: z.int().min(1).meta({ description: 'number of results that were requested' }),
     rank: z.int().min(1).nullable().meta({
       description: 'rank of the best passage among all candidates, from 1; null if it is not a candidate',
@@ -168,7 +172,9 @@ export const WhyNot = z
         chunkIndex: z.int().nullable(),
       })
       .nullable()
-      .meta({ description: 'best passage of the document; null if the search did not rank it' }),
+      .meta({
+        description: 'best passage of the document; null at the stages `visibility`, `ingest` and `filter`',
+      }),
     lists: z.array(WhyNotList).meta({
       description:
         'rank and score of this passage in each list, also beyond the candidates; `rank` is null beyond position 1,000',
@@ -179,7 +185,7 @@ export const WhyNot = z
     beatenBy: z.array(BeatenBy).meta({
       description: 'the first three results, and the last one, if the document is not in the results',
     }),
-    remedies: z.array(Remedy).meta({ description: 'changes that would bring the document into the results' }),
+    remedies: z.array(Remedy).meta({ description: 'changes that could bring the document into the results' }),
   })
   .meta({ id: 'WhyNot' })
 export type WhyNot = z.output<typeof WhyNot>

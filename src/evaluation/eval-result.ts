@@ -15,7 +15,7 @@ export interface EvalSettings {
   readonly rerank?: boolean
 }
 
-/** RankingMetrics of one question. */
+/** Metrics of one question. */
 export interface QuestionResult extends RankingMetrics {
   readonly id: string
   readonly question: string
@@ -23,7 +23,7 @@ export interface QuestionResult extends RankingMetrics {
   readonly rank: number | null
 }
 
-/** RankingMetrics of a question set in a knowledge base. It is printed with `--json`, and stored in lockfiles. */
+/** Metrics of a question set in a knowledge base. It is printed with `--json`, and stored in lockfiles. */
 export interface EvalResult {
   /** Name of the knowledge base. */
   readonly kb: string

@@ -1,9 +1,10 @@
 /** The number of results that `ndcg@10`, `recall@10` and `mrr@10` take into account. */
 const cutoff = 10
 
-/** RankingMetrics of a ranking, from 0 to 1, in the order in which they are printed. */
+/** Names of the metrics, in the order in which they are printed. */
 export const metricNames = ['ndcg@10', 'recall@10', 'mrr@10', 'map'] as const
 export type MetricName = (typeof metricNames)[number]
+/** Metrics of a ranking, from 0 to 1. */
 export type RankingMetrics = Readonly<Record<MetricName, number>>
 
 /** The grades of a ranking, and those of all relevant answers of its question. */

@@ -1,4 +1,4 @@
-import { WbError } from '../contract/errors.ts'
+import { overloaded } from '../contract/errors.ts'
 
 /**
  * Maximum size of a small body, in bytes. Small bodies have a separate budget, so that requests with large
@@ -8,8 +8,6 @@ export const smallBodyBytes = 131_072
 
 /** Size of each budget for small bodies, as a fraction of the budget for large bodies. */
 const smallBudgetShare = 1 / 8
-
-const retryAfterSeconds = 1
 
 export interface BodyMemoryLimits {
   /** Maximum total size of the large bodies in memory, in bytes. */
@@ -83,12 +81,6 @@ export class BodyMemory {
       release: () => void tryReserve(0, true),
     }
   }
-}
-
-/** Returns the error for a body that does not fit into memory now. */
-export function overloaded(message: string, cause?: unknown): WbError {
-  const headers = { 'retry-after': String(retryAfterSeconds) }
-  return new WbError('overloaded', message, { headers }, { cause })
 }
 
 /** Counts the reserved bytes, in total and by caller. */

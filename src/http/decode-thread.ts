@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
 import { type OperationHost, threadHost } from '../base/threads.ts'
-import { overloaded, smallBodyBytes } from './body-memory.ts'
+import { overloaded } from '../contract/errors.ts'
+import { smallBodyBytes } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
 
 /** Name of a route in the contract. The worker thread uses it to find the schema. */

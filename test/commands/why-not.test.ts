@@ -38,14 +38,14 @@ test('wb kb search --explain shows why each passage is there', { timeout }, asyn
   })
 })
 
-test('wb kb why-not shows what beats a document, and what would bring it in', { timeout }, async () => {
+test('wb kb why-not shows what beats a document, and what could bring it in', { timeout }, async () => {
   const sandbox = await demo()
   const words = ['kb', 'why-not', 'revoke key', 'apples.md', '--limit', '1']
   const screen = stripSequences((await runInFakeTerminal(sandbox, words, { cols: 80 })).text)
   expect(screen).toMatch(/✗ apples.md is not the first result: its best passage \(chunk 0\) has rank\s+2/)
   expect(screen).toContain('score at 1')
   expect(screen).toMatch(/results\r?\n {7}1 {2}\d\.\d{4} {2}/)
-  expect(screen).toMatch(/what would bring it in\r?\n {4}--limit 2/)
+  expect(screen).toMatch(/what could bring it in\r?\n {4}--limit 2/)
   const piped = await sandbox.wb(words)
   expect(piped.stdout).toMatch(/^stage\ttopK\n/)
   const { stdout } = await sandbox.wb([...words, '--where', 'lang=en', '--json'])

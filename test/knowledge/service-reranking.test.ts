@@ -97,6 +97,20 @@ describe('a bound service reranks', () => {
     expect((await searchTexts(base, { topK: 1 })).texts).toEqual(['the wing alone'])
   })
 
+  test('and explanations and why-not use its order', async () => {
+    const base = await baseWithService()
+    const params = base.params
+    const hits = await base.search(question, { explain: true })
+    const moved = hits.find(({ payload }) => payload!.chunkText === 'the wing alone')!
+    expect(moved.explanation!.rerank!.to).toBe(1)
+    expect(moved.explanation!.rerank!.from).toBeGreaterThan(1)
+    const documentId = String(moved.payload!.documentId)
+    const body = { text: question, documentId, topK: 1 }
+    expect(await wb.call(kb.whyNot, { params, body })).toMatchObject({ stage: 'found', rank: 1 })
+    const unranked = await wb.call(kb.whyNot, { params, body: { ...body, rerank: false } })
+    expect(unranked).toMatchObject({ stage: 'topK', rank: moved.explanation!.rerank!.from })
+  })
+
   test('sends the candidates in batches, and at most maxCandidates', async () => {
     const base = await baseWithService({ maxBatchSize: 1, maxCandidates: 3 })
     const { texts: found } = await searchTexts(base, { rerank: true })

@@ -8,6 +8,7 @@ import type { KnowledgeBases } from '../../knowledge/knowledge-bases.ts'
 import type { PassageVisibility } from '../../knowledge/passage-visibility.ts'
 import type { ManySearcher } from '../../knowledge/search/many-searcher.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
+import { toSearchCaller } from '../search-caller.ts'
 import type { Excerpt } from './excerpt.ts'
 import { createExecutableTool } from './executable-tool.ts'
 import { bytesForTokens, citationMax, fitPassages, jsonBytes } from './passage-budget.ts'
@@ -154,15 +155,8 @@ export class KnowledgeTools {
       includeEmbeddings: false,
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
-    const options = {
-      auth: context.caller.auth,
-      client: context.caller.client,
-      reauthorize: () => context.caller.reauthorize(),
-      rowAccess: (workspaceId: string) => context.caller.rowAccess(workspaceId),
-      signal: context.signal,
-      skipsDeleted: true,
-    }
-    const { hits } = await this.reads.manySearcher.search(context.workspaceId, query, options)
+    const searchCaller = toSearchCaller(context.caller, context.signal)
+    const { hits } = await this.reads.manySearcher.search(context.workspaceId, query, searchCaller)
     if (hits.length === 0) return 'No passage was found.'
     const passages = await findPassageSources(this.reads.documents, context, hits)
     return searchResult(args.query, hits, passages, context)

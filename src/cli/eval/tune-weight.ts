@@ -15,7 +15,7 @@ const weights = [undefined, ...Array.from({ length: weightSteps + 1 }, (_, step)
 
 export interface TuneOptions {
   readonly metric: MetricName
-  /** Number of parts of the questions for cross-validation. */
+  /** Number of folds for cross-validation. */
   readonly folds: number
   readonly rerank: boolean
 }

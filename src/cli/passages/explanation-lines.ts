@@ -120,7 +120,7 @@ export function summarizeExplanation({ lists, fusedScore, words }: SearchExplana
   return [...found, ...(shown.length > 0 ? [shown.join(', ') + more] : [])].join(' · ')
 }
 
-/** Describes how the weights of the lists were chosen; undefined if the search used one list. */
+/** Describes the weights of the lists, and how they were chosen. */
 export function describeWeights({ lists, weighting, filtered }: SearchExplanation): string {
   const weights = lists.map(({ name, weight }) => `${listTitles[name]} ${formatShare(weight)}`).join(', ')
   const reasons = weighting

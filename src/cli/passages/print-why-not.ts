@@ -45,7 +45,7 @@ export function printWhyNot(output: Output, answer: WhyNot, names: WhyNotNames):
     const name = plainLine((documentId !== null && names.others.get(documentId)) || id)
     output.result(`${indent}${String(place).padStart(4)}  ${higher.toFixed(4)}  ${name}`)
   }
-  if (actions.length > 0) output.result(`\n  ${style.dim('what would bring it in')}`)
+  if (actions.length > 0) output.result(`\n  ${style.dim('what could bring it in')}`)
   for (const action of actions) print(`${indent}${action}`)
 }
 

@@ -31,7 +31,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   WhyNot: 'The stage at which a document drops out of a search.',
   WhyNotList: 'Rank and score of the best passage of the document in a list.',
   BeatenBy: 'A result that ranks above the document.',
-  Remedy: 'A change that would bring the document into the results.',
+  Remedy: 'A change that could bring the document into the results.',
   ExplainedWord: 'A word of a query, with its part of the lexical score of a passage.',
   Job: 'Background work, such as the ingest of a document.',
   JobDone: 'The last event of a job.',

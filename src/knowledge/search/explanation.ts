@@ -11,8 +11,9 @@ export interface ExplainedRanking {
   readonly context: BaseContext
   readonly mode: 'vector' | 'lexical' | 'hybrid'
   readonly lists: RankedLists
-  /** Undefined if reranking was not requested. */
+  /** Undefined unless the candidates were reranked by words. Likewise `serviceScores` by a service. */
   readonly reranking: object | undefined
+  readonly serviceScores: object | undefined
   readonly plan: {
     readonly text: string | undefined
     readonly isTyping: boolean
@@ -35,6 +36,7 @@ export async function explainRecords(
   records: readonly number[],
 ): Promise<Map<number, SearchExplanation>> {
   const { lists, plan } = ranking
+  const isReranked = ranking.reranking !== undefined || ranking.serviceScores !== undefined
   const scores = await scoreWords(ranking, records)
   const weights = listWeights(lists)
   const used = listNames.flatMap(name => {
@@ -62,7 +64,7 @@ export async function explainRecords(
           weighting: lists.weighting ?? null,
           words: scores ? toExplainedWords(scores, record) : [],
           filtered: plan.constraints.filter !== undefined,
-          rerank: ranking.reranking && from !== undefined && to !== undefined ? { from, to } : null,
+          rerank: isReranked && from !== undefined && to !== undefined ? { from, to } : null,
           ...(knowledgeBaseWeight !== undefined && { knowledgeBaseWeight }),
         },
       ]

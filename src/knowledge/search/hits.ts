@@ -9,15 +9,16 @@ import { coverageByRecord } from './word-weights.ts'
  * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
  */
 async function readHits(
-  { context, showVectors, coverageText, visibility }: BaseRanking,
+  { context, plan }: BaseRanking,
   candidates: readonly ScoredRecord[],
 ): Promise<Map<number, SearchHit>> {
+  const { visibility } = plan.constraints
   const numbers = candidates.map(({ record }) => record)
   const [views, shares] = await Promise.all([
-    context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
-    coverageText === undefined
-      ? undefined
-      : countOccurrences(context, coverageText, numbers, { visibility }).then(coverageByRecord),
+    context.store.read(context.key, numbers, { vectors: plan.showVectors, visibility }),
+    plan.showCoverage
+      ? countOccurrences(context, plan.text!, numbers, { visibility }).then(coverageByRecord)
+      : undefined,
   ])
   const byRecord = new Map(views.map(view => [view.record, view]))
   return new Map(

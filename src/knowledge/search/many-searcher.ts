@@ -295,10 +295,10 @@ async function scaleScores(
  * Returns the lists of a ranking, with lexical scores divided by the total weight of the question's words. Without the
  * division, passages of a small knowledge base would come last, because every word is rarer in a large one.
  */
-async function comparableLists({ lists, context, visibility }: BaseRanking, text = ''): Promise<ScaledLists> {
+async function comparableLists({ lists, context, plan }: BaseRanking, text = ''): Promise<ScaledLists> {
   const scale = scaleOf(context)
   if (lists.lexical.length === 0) return { ...lists, scale }
-  const total = totalWeight(await countOccurrences(context, text, [], { visibility }))
+  const total = totalWeight(await countOccurrences(context, text, [], plan.constraints))
   return {
     ...lists,
     scale,
@@ -335,7 +335,8 @@ async function shareOfTerms(
   passages: readonly ScoredRecord[],
   text: string,
 ): Promise<number> {
-  const { context, visibility } = ranking
+  const { context, plan } = ranking
+  const { visibility } = plan.constraints
   const queryTerms = new Set(terms(text))
   if (queryTerms.size === 0) return 1
   const numbers = passages.map(({ record }) => record)

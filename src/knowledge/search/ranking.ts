@@ -39,6 +39,7 @@ const lexicalRankWeight = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 /** Candidates of a knowledge base, before their lists are fused and reranked. */
 export interface BaseRanking {
   readonly context: BaseContext
+  /** Mode of the lists. */
   readonly mode: RankingMode
   /** Usually contains more candidates than requested, because scores are scaled over all of them. */
   readonly lists: RankedLists
@@ -46,11 +47,9 @@ export interface BaseRanking {
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
   /** Scores of the reranking service by record number; undefined if it was not used, or if it failed. */
   readonly serviceScores: ReadonlyMap<number, number> | undefined
-  readonly showVectors: boolean
-  /** Text of the question, to compute the coverage of each hit; undefined if coverage was not requested. */
-  readonly coverageText: string | undefined
-  readonly visibility: SearchConstraints['visibility']
+  /** Request fields that had no effect. */
   readonly ignored: readonly string[]
+  /** The request. The hits are read with its constraints. */
   readonly plan: SearchPlan
 }
 

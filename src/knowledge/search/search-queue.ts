@@ -1,6 +1,6 @@
 import { type AuthContext, subjectName } from '../../access/subject.ts'
 import { FairQueue } from '../../base/fair-queue.ts'
-import { WbError } from '../../contract/errors.ts'
+import { overloaded } from '../../contract/errors.ts'
 
 /** The part of a caller that the queue needs. */
 export interface QueuedCaller {
@@ -56,9 +56,7 @@ export class SearchQueue {
   /** Resolves when an ended search has passed its place on. */
   #wait(workspaceId: string, caller: string, signal: AbortSignal): Promise<void> {
     if (this.#waiting.count(workspaceId, caller) >= waitingMax)
-      throw new WbError('overloaded', 'too many of your searches are waiting', {
-        headers: { 'retry-after': '1' },
-      })
+      throw overloaded('too many of your searches are waiting')
     return new Promise((resolve, reject) => {
       const start = () => {
         signal.removeEventListener('abort', drop)

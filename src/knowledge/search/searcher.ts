@@ -95,17 +95,31 @@ export class Searcher {
       const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
       return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
     }
-    const ranked = await this.runInTurn(openContext, body, caller, async prepared => {
+    return this.runRanked(openContext, body, caller, (_, ranking) => read(ranking))
+  }
+
+  /**
+   * Ranks candidates when it is the caller's turn, and lets a reranking service score them if the search needs it. Then
+   * calls `work`, in the caller's next turn if a service was called.
+   */
+  private async runRanked<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    work: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
+  ): Promise<T> {
+    type Turn = { result: T } | { prepared: PreparedSearch; ranking: BaseRanking }
+    const turn = await this.runInTurn<Turn>(openContext, body, caller, async prepared => {
       const ranking = await this.rankCandidates(prepared)
-      return { prepared, ranking, result: isServiceNeeded(prepared) ? undefined : await read(ranking) }
+      if (isServiceNeeded(prepared)) return { prepared, ranking }
+      return { result: await work(prepared, ranking) }
     })
-    if (ranked.result) return ranked.result
-    const { prepared } = ranked
-    const ranking = await this.scoreByService(prepared, ranked.ranking)
-    return this.queue.run(caller, prepared.context.base.workspaceId, async () => {
+    if ('result' in turn) return turn.result
+    const ranking = await this.scoreByService(turn.prepared, turn.ranking)
+    return this.queue.run(caller, turn.prepared.context.base.workspaceId, async () => {
       await caller.reauthorize()
-      const current = await this.prepareAgain(prepared, await openContext(), body, caller)
-      return read(withCurrentRights(ranking, current))
+      const current = await this.prepareAgain(turn.prepared, await openContext(), body, caller)
+      return work(current, withCurrentRights(ranking, current))
     })
   }
 
@@ -145,18 +159,29 @@ export class Searcher {
     caller: SearchCaller,
     work: (search: RankedSearch) => Promise<T>,
   ): Promise<T> {
-    return this.runInTurn(openContext, body, caller, async prepared => {
+    return this.runRanked(openContext, body, caller, async (prepared, ranked) => {
+      let ranking: BaseRanking | undefined = ranked
       const run = async () => {
-        const ranking = await this.rankCandidates(prepared)
-        const fused = fuseCandidates(ranking)
-        const ordered = applyReranking(ranking, fused)
-        const rankAgain: RankedSearch['rankAgain'] = options => this.rankAgain(prepared, ranking, options)
-        const usesSentences = this.usesSentences(prepared.context, prepared.plan)
-        return { result: await work({ ranking, fused, ordered, usesSentences, rankAgain }) }
+        const { serviceScores } = ranked
+        ranking ??= { ...(await this.rankCandidates(prepared)), serviceScores }
+        const search = this.toRankedSearch(prepared, ranking)
+        ranking = undefined
+        return { result: await work(search) }
       }
       const { result } = await retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged))
       return result
     })
+  }
+
+  private toRankedSearch(prepared: PreparedSearch, ranking: BaseRanking): RankedSearch {
+    const fused = fuseCandidates(ranking)
+    return {
+      ranking,
+      fused,
+      ordered: applyReranking(ranking, fused),
+      usesSentences: this.usesSentences(prepared.context, prepared.plan),
+      rankAgain: options => this.rankAgain(prepared, ranking, options),
+    }
   }
 
   private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
@@ -236,9 +261,6 @@ export class Searcher {
       lists,
       reranking: plan.reranker === 'words' ? await rerankingFor(context, plan, lists) : undefined,
       serviceScores: undefined,
-      showVectors: plan.showVectors,
-      coverageText: plan.showCoverage ? plan.text : undefined,
-      visibility: plan.constraints.visibility,
       ignored: plan.ignored,
       plan,
     }
@@ -336,7 +358,7 @@ export class Searcher {
 
 /** Returns a ranking with the rights of a search that was prepared later, with which its hits are read. */
 export function withCurrentRights(ranking: BaseRanking, { context, plan }: PreparedSearch): BaseRanking {
-  return { ...ranking, context, plan, visibility: plan.constraints.visibility }
+  return { ...ranking, context, plan }
 }
 
 /** Returns true if the reranking service of the knowledge base is to score the candidates. */

@@ -160,7 +160,10 @@ export class WhyNotSearch {
     }
   }
 
-  /** Returns the scores of the passages of a document in each list, and the best passage of the list with most weight. */
+  /**
+   * Returns the scores of the passages of a document in each list, and the best passage: by the sentence model if it scored
+   * one, else by vectors, else by words.
+   */
   private async rankPassages(search: RankedSearch, documentId: string, records: readonly number[]) {
     const [again, words] = await Promise.all([
       search.rankAgain({ limit: records.length, filter: ofDocument(documentId) }),
@@ -170,8 +173,9 @@ export class WhyNotSearch {
     for (const { scores } of words?.words ?? [])
       for (const { record, score } of scores) lexical.set(record, (lexical.get(record) ?? 0) + score)
     const scores = { lexical, vector: scoresOf(again.vector), sentences: scoresOf(again.sentences) }
+    const known = new Set(records)
     const bestOf = (scored: ReadonlyMap<number, number>) =>
-      [...scored].filter(([record]) => records.includes(record)).sort(([, a], [, b]) => b - a)[0]?.[0]
+      [...scored].filter(([record]) => known.has(record)).sort(([, a], [, b]) => b - a)[0]?.[0]
     const best = bestOf(scores.sentences) ?? bestOf(scores.vector) ?? bestOf(lexical) ?? records[0]!
     return { scores, best }
   }

@@ -110,7 +110,7 @@ export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundSte
   if (key.type !== 'typed') return [state, []]
   if (key.text === 'i' || key.text === '/') return [{ ...state, isInSettings: false }, []]
   const typed = key.text.toLowerCase()
-  const setting = settings.find(({ letter, keys = letter }) => keys.includes(typed))
+  const setting = settings.find(({ letter, keys = letter }) => [...keys].includes(typed))
   return setting
     ? setting.run(state, typed)
     : [{ ...state, notice: 'press esc to go back to the question' }, []]
