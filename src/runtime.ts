@@ -226,6 +226,7 @@ async function buildRuntime(
     chunking: workspaces.chunking,
     embedding: workspaces.embedding,
     reranking: workspaces.reranking,
+    queryLog: config.runtime.queryLog,
     openEmbedder: models.openEmbedder,
     openReranker: models.openReranker,
     fetch: models.fetch,

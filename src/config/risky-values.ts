@@ -17,6 +17,8 @@ export const harmlessKeys = [
   'runtime.audit.retentionDays',
   'runtime.audit.decisionRetentionDays',
   'runtime.audit.decisionsMax',
+  'runtime.queryLog.retentionDays',
+  'runtime.queryLog.searchesMax',
   'runtime.jobs.retentionDays',
   'runtime.maxConcurrentIngestJobs',
   'runtime.tracing.serviceName',

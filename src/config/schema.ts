@@ -85,6 +85,10 @@ const runtime = block({
     decisionRetentionDays: integer(1, 3_650).default(30),
     decisionsMax: integer(1_000, 100_000_000).default(1_000_000),
   }),
+  queryLog: block({
+    retentionDays: integer(1, 3_650).default(30),
+    searchesMax: integer(1_000, 10_000_000).default(100_000),
+  }),
   blockPrivateNetworkEndpoints: configFlag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
   jobs: block({ retentionDays: integer(1, 3_650).default(7) }),

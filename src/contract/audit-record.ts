@@ -16,6 +16,7 @@ export const auditActions = [
   'kb.create',
   'kb.update',
   'kb.delete',
+  'kb.clear_query_log',
   'document.delete',
   'agent.create',
   'agent.delete',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { changesAnyOf, member, needs } from './access.ts'
 import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './fields.ts'
+import { insightsQuery, QueryInsights } from './insights.ts'
 import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -27,6 +28,7 @@ export const KnowledgeBase = z
     owned: z.boolean(),
     lexical: LexicalSettings,
     semantic: z.boolean().optional(),
+    queryLog: z.boolean().optional(),
     policyDsl: z.string().nullable(),
     policyEnabled: z.boolean(),
     createdAt: isoTimestamp,
@@ -244,7 +246,12 @@ const KnowledgeBaseCreate = z.object({
 export type KnowledgeBaseCreate = z.output<typeof KnowledgeBaseCreate>
 
 const KnowledgeBasePatch = z
-  .strictObject({ ...changeable, policyDsl: z.string().nullable(), policyEnabled: z.boolean() })
+  .strictObject({
+    ...changeable,
+    queryLog: z.boolean(),
+    policyDsl: z.string().nullable(),
+    policyEnabled: z.boolean(),
+  })
   .partial()
 export type KnowledgeBasePatch = z.output<typeof KnowledgeBasePatch>
 
@@ -365,8 +372,8 @@ const searchErrors = [
 const searchDescription =
   'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score.'
 
-/** Fields that decide which documents a principal sees. */
-const policyFields = ['policyDsl', 'policyEnabled']
+/** Fields that decide which documents a principal sees, and which questions of others are recorded. */
+const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']
 
 export const kb = {
   list: route({
@@ -445,11 +452,11 @@ export const kb = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Change a knowledge base',
-    access: needs('write:kb').requireIf(changesAnyOf(...policyFields), 'manage:access'),
+    access: needs('write:kb').requireIf(changesAnyOf(...accessFields), 'manage:access'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
     errors: [...notFoundErrors, 'reranking_service_not_found', 'conflict'],
-    audit: { action: 'kb.update', fields: policyFields },
+    audit: { action: 'kb.update', fields: accessFields },
   }),
   delete: route({
     method: 'DELETE',
@@ -490,6 +497,28 @@ export const kb = {
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },
     errors: [...notFoundErrors, ...searchErrors],
+  }),
+  insights: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/insights',
+    summary: 'Show what was searched for in a knowledge base',
+    description:
+      'Summarizes the query log of the knowledge base, which the field `queryLog` turns on: questions without good results, repeated questions, slow searches, and counts by day. The results of each search were computed from the documents that its caller could see. A caller that row-level access limits, and that has no `manage:access`, gets a summary of its own searches.',
+    access: needs('read:audit').orElse('manage:access'),
+    query: insightsQuery,
+    replies: { 200: QueryInsights },
+    errors: [...notFoundErrors],
+  }),
+  clearInsights: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/insights',
+    summary: 'Delete the query log of a knowledge base',
+    description:
+      'Deletes all recorded searches of the knowledge base. It does not change `queryLog`, so later searches are recorded if it is true.',
+    access: needs('manage:access'),
+    replies: { 204: null },
+    errors: [...notFoundErrors],
+    audit: 'kb.clear_query_log',
   }),
   adoptable: route({
     method: 'GET',

@@ -68,6 +68,16 @@ export const limits = {
   /** Maximum number of conditions in an explanation. */
   policyReasonsMax: 50,
 
+  /** Maximum length of a question in the query log. Longer questions are cut. */
+  loggedQuestionChars: 500,
+  /** Maximum number of logged searches that insights read. */
+  loggedSearchesRead: 20_000,
+  insightsMax: 100,
+  insightsDefault: 10,
+  /** Coverage, and similarity by the sentence model, from which results count as good. */
+  goodCoverage: 0.5,
+  goodSimilarity: 0.4,
+
   trafficMax: 200,
   trafficDefault: 50,
   playgroundNameChars: 128,

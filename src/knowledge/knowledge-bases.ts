@@ -68,6 +68,8 @@ export interface KnowledgeBasesParts {
   /** Returns true while this process is fitting the vector space of a collection. */
   readonly isFitting: (key: CollectionKey) => boolean
   readonly refitAfter: RefitAfter
+  /** Deletes the recorded searches of a knowledge base. */
+  readonly clearQueryLog: (key: BaseKey) => Promise<void>
   /** Called when a knowledge base is to get sentence vectors. */
   readonly onSemanticEnabled: (key: CollectionKey) => void
   /** Returns how many records have a sentence vector; undefined if the collection has none. */
@@ -387,6 +389,15 @@ export class KnowledgeBases {
     const change: ContentWrite = base.owned
       ? { op: 'dropCollection', ...key }
       : { op: 'deleteDocuments', ...key, knowledgeBaseId }
+    // There can be many, so they are deleted in small transactions first. The last one deletes the rest.
+    await this.parts
+      .clearQueryLog(base)
+      .catch(error =>
+        this.parts.log.warn(
+          { workspaceId, knowledgeBaseId, error },
+          'recorded searches could not be deleted in small transactions',
+        ),
+      )
     const outcome = await store.write([change], baseRemovalWrites(base))
     if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
     // The knowledge base has been deleted, so a failure is only logged. The versions that remain expire later.
@@ -442,7 +453,7 @@ export class KnowledgeBases {
  */
 function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
   const prefix = [workspaceId, knowledgeBaseId]
-  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, agents, conversations } = tables
+  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog, agents, conversations } = tables
   const references = {
     index: 'byWorkspace',
     prefix: [workspaceId],
@@ -451,7 +462,7 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
   }
   return [
     { op: 'delete', table: tables.knowledgeBases, key: prefix },
-    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches].map(
+    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog].map(
       (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
     ),
     ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),

@@ -18,6 +18,8 @@ import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { Ingestion } from './ingestion.ts'
+import { Insights } from './insights/insights.ts'
+import { QueryLog, type QueryLogParts } from './insights/query-log.ts'
 import {
   type BaseContext,
   collectionKeyOf,
@@ -52,6 +54,7 @@ type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 
 export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
   readonly reranking: ServiceRerankingParts['services']
+  readonly queryLog: QueryLogParts['queryLog']
   readonly openReranker: ServiceRerankingParts['openReranker']
   readonly rows: RowStore
   readonly pager: Pager
@@ -96,8 +99,10 @@ export function openKnowledge(parts: KnowledgeParts) {
       isEnabled,
     })
   const sentences = model && SentenceSearch.open({ ...parts, model })
+  const queryLog = new QueryLog(parts)
   const bases = new KnowledgeBases({
     ...parts,
+    clearQueryLog: async key => void (await queryLog.clear(key)),
     isFitting: key => fitting.isRunning(key),
     refitAfter,
     sentenceProgress: async key => sentenceIndex?.progress(key),
@@ -123,7 +128,11 @@ export function openKnowledge(parts: KnowledgeParts) {
   const queue = new SearchQueue()
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const searcher = new Searcher(space, filters, queue, sentences, reranking)
-  const manySearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking })
+  const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking })
+  const manySearcher: Pick<ManySearcher, 'search'> = {
+    search: (workspaceId, body, caller) =>
+      queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),
+  }
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,
@@ -146,8 +155,9 @@ export function openKnowledge(parts: KnowledgeParts) {
       const [fits, embeddings] = await Promise.all([fitting.listDue(), sentenceIndex?.listDue() ?? []])
       return fits.length + embeddings.length
     },
-    /** Starts the work on vectors that an earlier process did not finish. */
+    /** Starts the work on vectors that an earlier process did not finish, and the deletion of old records. */
     async resume() {
+      queryLog.start()
       fitting.resume()
       await sentenceIndex?.resume()
     },
@@ -157,6 +167,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       await sentenceIndex?.settle(signal, onProgress)
     },
     async close() {
+      await queryLog.close()
       await sentenceIndex?.close()
       await fitting.close()
       await hosts.close()
@@ -169,6 +180,8 @@ export function openKnowledge(parts: KnowledgeParts) {
         searcher,
         manySearcher,
         new WhyNotSearch({ bases, documents, searcher }),
+        queryLog,
+        new Insights({ ...parts, bases, queryLog }),
         parts.measureSearch,
       ),
       filters: filterHandlers(filters),

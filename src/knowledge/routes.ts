@@ -10,6 +10,8 @@ import type { BaseKey } from './document-key.ts'
 import type { Documents } from './documents.ts'
 import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
+import type { Insights } from './insights/insights.ts'
+import type { QueryLog } from './insights/query-log.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { Records } from './records.ts'
@@ -30,8 +32,10 @@ export function kbHandlers(
   bases: KnowledgeBases,
   compactor: Compactor,
   searcher: Searcher,
-  manySearcher: ManySearcher,
+  manySearcher: Pick<ManySearcher, 'search'>,
   whyNot: WhyNotSearch,
+  queryLog: QueryLog,
+  insights: Insights,
   measure: MeasureSearch,
 ): Handlers<typeof kb> {
   const times = new SearchTimes()
@@ -65,7 +69,8 @@ export function kbHandlers(
     search: async ({ params, body }, caller) => {
       const openContext = () => bases.openContext(params.workspaceId, params.knowledgeBaseId)
       const search = () => bases.withDeletionCheck(params, () => searcher.search(openContext, body, caller))
-      const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, search))
+      const logged = () => queryLog.observe(body, caller, search)
+      const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, logged))
       return { status: 200, body: hits, ignored }
     },
     whyNot: async ({ params, body: { documentId, ...body } }, caller) => ({
@@ -75,6 +80,15 @@ export function kbHandlers(
     searchMany: async ({ params, body }, caller) => {
       const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
+    },
+    insights: async ({ params, query }, caller) => ({
+      status: 200,
+      body: await insights.summarize(params, query, caller),
+    }),
+    clearInsights: async ({ params }) => {
+      const { name } = await bases.get(params.workspaceId, params.knowledgeBaseId)
+      const count = await queryLog.clear(params)
+      return { status: 204, body: undefined, audit: { label: name, count } }
     },
     adoptable: async ({ params }) => ({
       status: 200,

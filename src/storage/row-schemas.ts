@@ -6,6 +6,7 @@ import { Conversation, Message } from '../contract/conversations.ts'
 import { Document } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
 import { imageMediaTypes } from '../contract/images.ts'
+import { LoggedSearch } from '../contract/insights.ts'
 import { Job } from '../contract/jobs.ts'
 import { ApiKey } from '../contract/keys.ts'
 import { KnowledgeBase } from '../contract/knowledge.ts'
@@ -106,6 +107,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   }),
   principals: Principal,
   policyAudit: PolicyDecision,
+  queryLog: LoggedSearch,
   accessVersions: z.discriminatedUnion('kind', [
     accessVersion('workspace', Workspace.pick({ rlacEnabled: true, createdAt: true })),
     accessVersion(

@@ -5,6 +5,7 @@ import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { ImageInput } from '../contract/images.ts'
+import type { LoggedSearch } from '../contract/insights.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
@@ -422,6 +423,17 @@ export const tables = {
       byDecision: ['workspaceId', 'decision', 'ordinal'],
       byPrincipal: ['workspaceId', 'principalId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  queryLog: declareTable<LoggedSearch>({
+    name: 'query_log',
+    key: ['workspaceId', 'searchId'],
+    unique: {},
+    indexes: {
+      byOrdinal: ['ordinal'],
+      byTime: ['at', 'ordinal'],
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'at', 'ordinal'],
     },
   }),
   accessVersions: declareTable<AccessVersionRow>({

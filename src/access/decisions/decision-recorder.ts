@@ -1,17 +1,12 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
+import { groupBy } from '../../base/group-by.ts'
 import { newId } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
 import type { PolicyDecision } from '../../contract/policy.ts'
-import type { RowStore, Write } from '../../storage/rows.ts'
+import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import { AuditLosses, AuditQueue } from '../audit-queue.ts'
+import { BackgroundRecorder, insertRecords } from '../background-recorder.ts'
 
-/** Maximum number of decisions that wait to be stored. Additional decisions are lost, and counted. */
-const queuedMax = 10_000
-/** Maximum number of decisions per transaction. It is small, so that requests do not wait long. */
-const decisionsPerGroupMax = 100
-/** Maximum time until a decision is stored. A crash loses the decisions of this time. */
-const delayMs = 1_000
 /** A longer filter is not recorded, so that a decision needs at most a few kilobytes. */
 const filterCharsMax = 4_000
 
@@ -31,33 +26,25 @@ export interface DecisionRecorderDependencies {
  */
 export class DecisionRecorder {
   readonly #deps: DecisionRecorderDependencies
-  readonly #losses: AuditLosses
-  readonly #queue: AuditQueue<PolicyDecision>
-  readonly #listeners = new Set<(decisions: number) => void>()
+  readonly #recorder: BackgroundRecorder<PolicyDecision>
 
   constructor(deps: DecisionRecorderDependencies) {
     this.#deps = deps
-    this.#losses = new AuditLosses(deps, 'policy decisions were lost')
-    this.#queue = new AuditQueue({
-      clock: deps.clock,
-      losses: this.#losses,
-      queuedMax,
-      recordsPerGroupMax: decisionsPerGroupMax,
-      delayMs,
-      write: decisions => this.#store(decisions),
-    })
+    this.#recorder = new BackgroundRecorder(deps, 'policy decisions were lost', decisions =>
+      this.#store(decisions),
+    )
   }
 
   /** Number of decisions that were not stored, because the queue was full or the store failed. */
   get lost(): number {
-    return this.#losses.total
+    return this.#recorder.lost
   }
 
   /** Adds a decision. Never throws or waits. */
   record({ compiledFilterJson, ...draft }: DecisionDraft): void {
     const ts = timestamp(this.#deps.clock)
     const isLong = compiledFilterJson !== null && compiledFilterJson.length > filterCharsMax
-    this.#queue.add({
+    this.#recorder.add({
       ...draft,
       auditDay: ts.slice(0, 'YYYY-MM-DD'.length),
       ts,
@@ -68,39 +55,26 @@ export class DecisionRecorder {
 
   /** Resolves when all decisions recorded so far are stored or lost. */
   flushed(): Promise<void> {
-    return this.#queue.flushed()
+    return this.#recorder.flushed()
   }
 
   /** Calls `listener` when this process has stored decisions. Returns a function that removes the listener. */
   onStored(listener: (decisions: number) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#recorder.onStored(listener)
   }
 
-  async close(): Promise<void> {
-    await this.flushed()
-    this.#losses.close()
+  close(): Promise<void> {
+    return this.#recorder.close()
   }
 
-  /**
-   * Stores decisions, in one transaction per workspace. Omits those of workspaces that were deleted in the meantime.
-   *
-   * @throws the failed outcome or the error of a write
-   */
+  /** Stores decisions, in one transaction per workspace. */
   async #store(decisions: readonly PolicyDecision[]): Promise<void> {
-    const workspaceIds = new Set(decisions.map(({ workspaceId }) => workspaceId))
+    const byWorkspace = groupBy(decisions, ({ workspaceId }) => workspaceId)
     await Promise.all(
-      [...workspaceIds].map(async workspaceId => {
-        const inserts = decisions
-          .filter(row => row.workspaceId === workspaceId)
-          .map((row): Write => ({ op: 'insert', table: tables.policyAudit, row }))
-        const outcome = await this.#deps.rows.atomic([
-          { op: 'require', table: tables.workspaces, key: [workspaceId] },
-          ...inserts,
-        ])
-        if (!outcome.ok && outcome.at > 0) throw outcome
+      Array.from(byWorkspace, ([workspaceId, ofWorkspace]) => {
+        const owner = { table: tables.workspaces, key: [workspaceId] }
+        return insertRecords(this.#deps.rows, owner, tables.policyAudit, ofWorkspace)
       }),
     )
-    for (const listener of this.#listeners) listener(decisions.length)
   }
 }

@@ -12,7 +12,14 @@ import type { VectorSpace } from '../vector-space.ts'
 import type { OrderedRanking } from './explanation.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
 import { readExplainedHits } from './hits.ts'
-import { applyReranking, type BaseRanking, countOccurrences, fuseCandidates, modeUsed } from './ranking.ts'
+import {
+  applyReranking,
+  type BaseRanking,
+  countOccurrences,
+  describeSearch,
+  fuseCandidates,
+  modeUsed,
+} from './ranking.ts'
 import type { SearchQueue } from './search-queue.ts'
 import {
   isServiceNeeded,
@@ -89,7 +96,8 @@ export class ManySearcher {
     const merge = async (rankings: readonly BaseRanking[]) => {
       const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
       const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
-      return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
+      const searched = rankings.map(describeSearch)
+      return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored, searched }
     }
     const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)

@@ -214,6 +214,27 @@ export function modeUsed({ mode, lists, reranking, serviceScores }: BaseRanking)
   return serviceScores || (reranking && lexicalRankWeight[mode] > 0) ? `${used}_rerank` : used
 }
 
+/** A knowledge base that was searched, and what the search computed about its best candidates. */
+export interface SearchedBase {
+  readonly base: BaseContext['base']
+  /** See {@link modeUsed}. */
+  readonly mode: string
+  /** See {@link bestCoverage}; null if it was not computed. */
+  readonly coverage: number | null
+  /** Highest similarity by the sentence model; null if it ranked no candidate. */
+  readonly similarity: number | null
+}
+
+export function describeSearch(ranking: BaseRanking): SearchedBase {
+  const { context, lists } = ranking
+  return {
+    base: context.base,
+    mode: modeUsed(ranking),
+    coverage: lists.weighting?.coverage ?? null,
+    similarity: lists.sentences?.list[0]?.score ?? null,
+  }
+}
+
 export function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredRecord[]> {
   return requireLexical(context.store, context.collection).search(context.key, {
     text: plan.text!,

@@ -47,6 +47,6 @@ export class SearchTimes {
 }
 
 /** Returns the smallest value that is not below the given share of all values (nearest rank). */
-function percentile(sorted: readonly number[], share: number): number {
+export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.ceil(share * sorted.length) - 1]!
 }

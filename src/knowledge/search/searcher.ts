@@ -16,6 +16,7 @@ import {
   applyReranking,
   type BaseRanking,
   bestCoverage,
+  describeSearch,
   fuseCandidates,
   isFilled,
   keepLexicalRecords,
@@ -24,6 +25,7 @@ import {
   rankByWords,
   rankHybrid,
   rerankingFor,
+  type SearchedBase,
 } from './ranking.ts'
 import type { SearchQueue } from './search-queue.ts'
 import type { SentenceSearch } from './sentence-search.ts'
@@ -35,6 +37,8 @@ export interface SearchResult {
   readonly mode: string
   /** Request fields that had no effect. */
   readonly ignored: string[]
+  /** The knowledge bases that were searched. */
+  readonly searched: readonly SearchedBase[]
 }
 
 /** The part of a caller that a search needs. */
@@ -93,7 +97,8 @@ export class Searcher {
       const fused = fuseCandidates(ranking)
       const ordered = applyReranking(ranking, fused)
       const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
-      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+      const searched = [describeSearch(ranking)]
+      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored], searched }
     }
     return this.runRanked(openContext, body, caller, (_, ranking) => read(ranking))
   }

@@ -2,6 +2,7 @@ import { eighthMigration } from './eighth.ts'
 import { eleventhMigration } from './eleventh.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
+import { fourteenthMigration } from './fourteenth.ts'
 import { fourthMigration } from './fourth.ts'
 import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
@@ -30,4 +31,5 @@ export const migrations: readonly string[] = [
   eleventhMigration,
   twelfthMigration,
   thirteenthMigration,
+  fourteenthMigration,
 ]
