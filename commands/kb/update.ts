@@ -12,6 +12,7 @@ export default class KbUpdate extends WbCommand {
   static override examples = [
     'wb kb update handbook --description "for the whole team"',
     'wb kb update handbook --status deprecated',
+    'wb kb update handbook --query-log on',
     'wb kb update handbook --policy team.policy --policy-enabled',
   ]
   static override args = { name: Args.string({ description: 'name or ID [the only knowledge base]' }) }
@@ -21,6 +22,10 @@ export default class KbUpdate extends WbCommand {
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
     semantic: semanticFlag(),
+    'query-log': Flags.option({
+      options: ['on', 'off'] as const,
+      summary: 'record the questions that are searched for, for wb kb insights',
+    })(),
     reranking: Flags.string({ summary: 'ID of a reranking service; "" removes it', helpValue: 'ID' }),
     policy: Flags.string({
       summary: 'file with the access policy; "" removes the policy',
@@ -37,7 +42,9 @@ export default class KbUpdate extends WbCommand {
     const { description, language, status, lexical: enabled, reranking, policy } = flags
     const policyEnabled = flags['policy-enabled']
     const semantic = flags.semantic && flags.semantic === 'on'
-    this.requireChange([description, language, status, enabled, semantic, reranking, policy, policyEnabled])
+    const queryLog = flags['query-log'] && flags['query-log'] === 'on'
+    const settings = [description, language, status, enabled, semantic, queryLog, reranking]
+    this.requireChange([...settings, policy, policyEnabled])
     const rerankingServiceId = reranking === '' ? null : reranking
     const policyDsl = policy === '' ? null : policy && (await readPolicy(this.io.cwd, policy))
     const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
@@ -48,6 +55,7 @@ export default class KbUpdate extends WbCommand {
       status,
       lexical,
       semantic,
+      queryLog,
       rerankingServiceId,
       policyDsl,
       policyEnabled,

@@ -30,7 +30,10 @@ export const LoggedSearch = z
     mode: z.string().meta({ description: 'how the passages were ranked' }),
     reranked: z.boolean(),
     hits: z.int().min(0).meta({ description: 'number of passages from this knowledge base' }),
-    score: z.number().nullable().meta({ description: 'score of the first of these passages; null if there are none' }),
+    score: z
+      .number()
+      .nullable()
+      .meta({ description: 'score of the first of these passages; null if there are none' }),
     result: z.object(resultFigures).nullable().meta({
       description:
         'figures about all knowledge bases that were searched together; null if there were several, and row-level access was on',
@@ -80,11 +83,9 @@ export const QueryInsights = z
         }),
       )
       .meta({ description: 'days with searches, oldest first' }),
-    unanswered: z
-      .array(z.object({ ...questionFields, ...resultFigures }))
-      .meta({
-        description: `questions without good results, the most frequent first: no passage, or \`coverage\` below ${limits.goodCoverage} and no \`similarity\` of ${limits.goodSimilarity} or more. The figures are those of the last such search`,
-      }),
+    unanswered: z.array(z.object({ ...questionFields, ...resultFigures })).meta({
+      description: `questions without good results, the most frequent first: no passage, or \`coverage\` below ${limits.goodCoverage} and no \`similarity\` of ${limits.goodSimilarity} or more. The figures are those of the last such search`,
+    }),
     repeated: z
       .array(
         z.object({

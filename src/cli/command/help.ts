@@ -65,6 +65,7 @@ const commandOrder = [
   'why-not',
   'show',
   'stats',
+  'insights',
   'compact',
   'export',
   'watch',

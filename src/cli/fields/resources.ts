@@ -37,6 +37,7 @@ export function knowledgeBaseFields(
     'lexical search': base.lexical.enabled ? 'on' : 'off',
     'search by meaning': base.semantic === false ? 'off' : base.sentences && sentenceState(base.sentences),
     embedder: base.embedder && embedderState(base.embedder),
+    'query log': base.queryLog ? 'on' : 'off',
     collection: base.vectorCollection,
     created: { time: base.createdAt },
     updated: { time: base.updatedAt },

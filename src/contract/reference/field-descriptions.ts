@@ -82,6 +82,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   knowledgeBaseId: 'Identifier of the knowledge base.',
   semantic:
     'True to find passages by meaning, with the vectors of the built-in sentence model. True if absent. If you set it to false, the vectors are deleted.',
+  queryLog:
+    'True to record the questions that are searched for. False if absent. If you set it to false, recorded searches are kept.',
   'ConnectSnippets.knowledgeBaseId':
     'Knowledge base that the code searches. Null if it searches all of them.',
   'details.knowledgeBaseId': 'Knowledge base that the action concerns.',

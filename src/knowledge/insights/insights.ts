@@ -133,7 +133,11 @@ function summarizeSearches(searches: readonly LoggedSearch[], limit: number) {
       .map(({ all }) => ({ all, slowest: all.reduce((a, b) => (b.durationMs > a.durationMs ? b : a)) }))
       .sort((a, b) => b.slowest.durationMs - a.slowest.durationMs)
       .slice(0, limit)
-      .map(({ all, slowest: { durationMs, mode } }) => ({ ...describeQuestion(all), maxMs: durationMs, mode })),
+      .map(({ all, slowest: { durationMs, mode } }) => ({
+        ...describeQuestion(all),
+        maxMs: durationMs,
+        mode,
+      })),
   }
 }
 
