@@ -61,7 +61,11 @@ function printTables(output: Output, name: string, insights: QueryInsights): voi
 }
 
 /** Prints a table below an empty line; nothing without rows. */
-function printTable<T>(output: Output, rows: readonly T[], columns: Record<string, Column<T>>): void {
+function printTable<T>(
+  output: Output,
+  rows: readonly T[],
+  columns: Record<string, Column<NoInfer<T>>>,
+): void {
   if (rows.length === 0) return
   output.result('')
   output.list(rows, { columns, empty: [] })
