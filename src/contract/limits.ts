@@ -76,7 +76,7 @@ export const limits = {
   insightsDefault: 10,
   /** Coverage, and similarity by the sentence model, from which results count as good. */
   goodCoverage: 0.5,
-  goodSimilarity: 0.4,
+  goodSimilarity: 0.3,
 
   trafficMax: 200,
   trafficDefault: 50,

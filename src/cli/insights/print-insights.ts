@@ -60,6 +60,9 @@ function printTables(output: Output, name: string, insights: QueryInsights): voi
   })
 }
 
+/** A question of any list. */
+type ListedQuestion = QueryInsights['unanswered' | 'repeated' | 'slow'][number]
+
 /** Prints a table below an empty line; nothing without rows. */
 function printTable<T>(
   output: Output,
@@ -72,10 +75,9 @@ function printTable<T>(
 }
 
 function printQuestions(output: Output, { unanswered, repeated, slow }: QueryInsights): void {
-  const rows = Object.entries({ unanswered, repeated, slow }).flatMap(([list, questions]) =>
-    questions.map(each => ({ ...each, list })),
-  )
-  output.list(rows, { columns: { list: { value: row => row.list }, searches, last, question }, empty: [] })
+  for (const [list, questions] of Object.entries({ unanswered, repeated, slow }))
+    for (const row of questions)
+      output.row<ListedQuestion>(row, { list: { value: () => list }, searches, last, question })
 }
 
 function printNotes(output: Output, name: string, insights: QueryInsights): void {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { BackgroundRecorder, insertRecords } from '../../access/background-recorder.ts'
 import type { Caller } from '../../access/caller.ts'
 import { deleteFirst, RecordRetention } from '../../access/record-retention.ts'
@@ -15,6 +16,14 @@ import { tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { SearchedBase } from '../search/ranking.ts'
 
+/**
+ * Time in milliseconds during which the same question of the same caller counts as one search. Clients repeat a search with a
+ * larger `topK` if the first hits are from few documents.
+ */
+const repetitionMs = 2_000
+/** Maximum number of questions that are remembered to recognize repetitions. The oldest are forgotten first. */
+const rememberedMax = 1_000
+
 export interface QueryLogParts {
   readonly rows: RowStore
   readonly clock: Clock
@@ -31,6 +40,9 @@ interface SearchText {
   readonly text?: string | undefined
   readonly prefix?: boolean | undefined
 }
+
+/** The caller of a search. */
+type LoggedCaller = Pick<Caller, 'auth' | 'client'>
 
 interface SearchOutcome {
   /** Hits, best first. They name their knowledge base if there can be several. */
@@ -54,6 +66,8 @@ export class QueryLog {
   readonly #parts: QueryLogParts
   readonly #recorder: BackgroundRecorder<QueuedSearch>
   readonly #retention: RecordRetention<LoggedSearch>
+  /** Times of the last searches, by caller, knowledge base and question. */
+  readonly #lastSearches = new LRUCache<string, number>({ max: rememberedMax })
 
   constructor(parts: QueryLogParts) {
     this.#parts = parts
@@ -72,22 +86,29 @@ export class QueryLog {
 
   /**
    * Runs a search, and records it if it succeeds. Omits searches without text, searches for a word that is still being typed,
-   * and those of a caller that views the workspace as another principal.
+   * repetitions, and searches of a caller that views the workspace as another principal.
    */
   async observe<T extends SearchOutcome>(
     request: SearchText,
-    { auth }: Pick<Caller, 'auth'>,
+    caller: LoggedCaller,
     search: () => Promise<T>,
   ): Promise<T> {
     const elapsedMs = stopwatch()
     const outcome = await search()
     const { text, prefix } = request
-    if (text !== undefined && !prefix && auth.viewedPrincipalId === null)
-      this.#record(text, auth, outcome, elapsedMs())
+    if (text !== undefined && !prefix && caller.auth.viewedPrincipalId === null)
+      this.#record(text, caller, outcome, elapsedMs())
     return outcome
   }
 
-  #record(text: string, auth: Caller['auth'], { hits, searched }: SearchOutcome, durationMs: number): void {
+  #record(
+    text: string,
+    { auth, client }: LoggedCaller,
+    { hits, searched }: SearchOutcome,
+    durationMs: number,
+  ): void {
+    const caller = loggedCaller(auth)
+    const question = cutUnits(text, limits.loggedQuestionChars)
     const at = timestamp(this.#parts.clock)
     const result = {
       hits: hits.length,
@@ -95,16 +116,17 @@ export class QueryLog {
       similarity: highest(searched.map(({ similarity }) => similarity)),
     }
     for (const { base, mode } of searched) {
-      if (!base.queryLog) continue
       const { workspaceId, knowledgeBaseId } = base
+      const isNew = base.queryLog && !this.#isRepetition([knowledgeBaseId, caller ?? client, question])
+      if (!isNew) continue
       const own = hits.filter(hit => (hit.knowledgeBaseId ?? knowledgeBaseId) === knowledgeBaseId)
       const row = {
         workspaceId,
         knowledgeBaseId,
         searchId: newId(),
         at,
-        question: cutUnits(text, limits.loggedQuestionChars),
-        caller: loggedCaller(auth),
+        question,
+        caller,
         mode,
         reranked: mode.endsWith('_rerank'),
         hits: own.length,
@@ -114,6 +136,16 @@ export class QueryLog {
       }
       this.#recorder.add({ row, basesSearched: searched.length })
     }
+  }
+
+  /** Returns true if the same search was recorded a moment ago. */
+  #isRepetition(search: readonly string[]): boolean {
+    const key = JSON.stringify(search)
+    const now = this.#parts.clock.now()
+    const last = this.#lastSearches.get(key)
+    if (last !== undefined && now - last < repetitionMs) return true
+    this.#lastSearches.set(key, now)
+    return false
   }
 
   /** Resolves when all searches so far are stored or lost. */
