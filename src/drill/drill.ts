@@ -175,11 +175,9 @@ async function plant(
     const name = `drill_${index + 1}`
     const body = { name, embeddingServiceId, chunkingServiceId }
     const knowledgeBaseId = String((await run.asOperator('kb.create', { body })).body.knowledgeBaseId)
-    if (policy.dsl !== null)
-      await run.asOperator('kb.update', {
-        params: { knowledgeBaseId },
-        body: { policyDsl: policy.dsl, policyEnabled: true },
-      })
+    const ownPolicy = policy.dsl !== null && { policyDsl: policy.dsl, policyEnabled: true }
+    const settings = { queryLog: true, ...ownPolicy }
+    await run.asOperator('kb.update', { params: { knowledgeBaseId }, body: settings })
     bases.push({ ...policy, knowledgeBaseId, name })
   }
   const planted: {

@@ -146,6 +146,16 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
     }),
   ],
   [
+    'kb.insights',
+    neither(
+      forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
+        const { body } = await run.request('kb.insights', principalId, { params })
+        if (Number(body.callers) > 1 && !seesAll(knowledgeBaseId))
+          run.reportLeak('kb.insights', principalId, 'searches of principals that may see other documents')
+      }),
+    ),
+  ],
+  [
     'filters.create',
     shows(
       forEachBase(async ({ run, fixture, principalId }, base, params) => {

@@ -418,7 +418,9 @@ describe('access to the audit trail', () => {
         })
         .map(({ method, path }) => `${method} ${path}`)
     }
-    const added = ['', '/decisions'].map(suffix => `GET /api/v1/workspaces/:workspaceId/audit${suffix}`)
+    const added = ['audit', 'audit/decisions', 'knowledge-bases/:knowledgeBaseId/insights'].map(
+      path => `GET /api/v1/workspaces/:workspaceId/${path}`,
+    )
     expect(opened('read:audit').filter(route => !added.includes(route))).toEqual(opened('tools:invoke'))
     const withoutIt: Scope[] = ['read:content', 'read:chat', 'write', 'manage', 'tools:invoke']
     expect(opened(...withoutIt, 'read:audit')).toEqual(opened(...withoutIt))

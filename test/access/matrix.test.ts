@@ -170,13 +170,15 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST W/policy/documents`',
       '`POST W/policy/counts`',
       '`POST W/policy/diff`',
+      '`GET KB/insights`',
+      '`DELETE KB/insights`',
     ],
   ],
   ['S2.4-10', 'manage:workspace', ['`DELETE W`']],
   ['S2.4-03', 'read:content', []],
   ['S2.4-03', 'read:chat', []],
   // Opens exactly these routes: docs/requirements.md#S2.4-17
-  ['S2.4-03', 'read:audit', ['`GET W/audit`', '`GET W/audit/decisions`']],
+  ['S2.4-03', 'read:audit', ['`GET W/audit`', '`GET W/audit/decisions`', '`GET KB/insights`']],
 ]
 
 describe('routes opened by a fine-grained scope', () => {
@@ -232,6 +234,8 @@ function scopeOfPath(line: string): string | null {
   if (line === 'DELETE /api/v1/workspaces/:workspaceId') return 'manage:workspace'
   // manage:access also opens the audit trail of a workspace.
   if (/^GET \/api\/v1\/workspaces\/:workspaceId\/audit(\/decisions)?$/.test(line)) return 'read:audit'
+  // The query log contains what others did, like the audit trail.
+  if (path.endsWith('/insights')) return method === 'GET' ? 'read:audit' : 'manage:access'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (
     /\/(?:test-connection|connect\/verify|mcp|search(?:\/why-not)?|openai\/v1\/chat\/completions)$/.test(

@@ -406,6 +406,7 @@ export class RowChanges {
 async function createModelBase({ operator, workspace }: ModelTarget, name: string): Promise<ModelBase> {
   const { knowledgeBaseId } = (await operator(`POST ${workspace}/knowledge-bases`, { name })).body
   const path = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+  await operator(`PATCH ${path}`, { queryLog: true })
   const filter = (await operator(`POST ${path}/filters`, { name: 'red', filter: savedFilter })).body
   const policy = { dsl: builtInDsl, parsed: parsePolicy(builtInDsl), isEnabled: false }
   return {

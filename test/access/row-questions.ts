@@ -1,3 +1,4 @@
+import type { QueryInsights } from '../../src/contract/insights.ts'
 import type { SearchHit } from '../../src/contract/knowledge.ts'
 import type { WhyNot } from '../../src/contract/search-explanation.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
@@ -59,6 +60,7 @@ export class RowQuestions {
     () => this.#askManySearch(),
     () => this.#askCounts(),
     () => this.#askStats(),
+    () => this.#askInsights(),
     () => this.#askJobs(),
     () => this.#askJob(),
     () => this.#askMcpSearch(),
@@ -235,6 +237,23 @@ export class RowQuestions {
     this.#state.report.decisions += base.rows.length
     if (found > expected) this.#state.reportLeak(`${question}: ${found} instead of ${expected}`)
     if (found < expected) this.#state.reportRefusal(`${question}: ${found} instead of ${expected}`)
+  }
+
+  /** Asks for the query log, in which only a principal that sees everything may see the searches of others. */
+  async #askInsights(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    await send(`POST ${base.path}/search`, { text: `turbine ${principalId}`, topK, hybrid: true })
+    const { status, body } = await send(`GET ${base.path}/insights?limit=100`)
+    const { ownOnly, callers, slow } = body as unknown as QueryInsights
+    const question = `${principalId} reads the insights`
+    const isLimited = !this.#state.seesEverything(principalId, base)
+    this.#state.report.answers++
+    if (status !== 200) this.#state.reportRefusal(`${question}: ${status}`)
+    else if (isLimited && (!ownOnly || callers > 1))
+      this.#state.reportLeak(`${question} of ${callers} callers`)
+    else if (!isLimited && ownOnly) this.#state.reportRefusal(`${question}: only its own`)
+    else if (isLimited && !slow.some(search => search.question === `turbine ${principalId}`))
+      this.#state.reportRefusal(`${question}: its own search is missing`)
   }
 
   /** Asks for sizes, which only a principal that sees everything may see. */

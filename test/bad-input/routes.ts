@@ -310,7 +310,7 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     valid: {},
     required: [],
     strict: true,
-    fields: { ...baseFields, policyDsl: textOrNull, policyEnabled: flag },
+    fields: { ...baseFields, queryLog: flag, policyDsl: textOrNull, policyEnabled: flag },
   },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
   [`POST ${KB}/search/why-not`]: {

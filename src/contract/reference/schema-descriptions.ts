@@ -55,6 +55,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   ToolDocument: 'A document, with the fields that identify it and name principals.',
   Viewer: 'A principal that sees a document.',
   VisibleCount: 'Number of documents of a knowledge base that a principal sees.',
+  QueryInsights: 'What was searched for in a knowledge base during a period.',
   PolicyDecision: 'A policy decision about documents.',
   PolicyIssue: 'A mistake in a policy whose syntax is valid.',
   PolicyPreview: 'The filter that a policy compiles to, or the mistakes in the policy.',

@@ -60,7 +60,7 @@ interface QueuedSearch {
  * Records the searches in knowledge bases whose query log is on, in the background, so that a search never waits for the log,
  * and never fails because of it.
  *
- * @see docs/decisions/0050-query-log.md
+ * @see docs/decisions/0051-query-log.md
  */
 export class QueryLog {
   readonly #parts: QueryLogParts
