@@ -43,7 +43,12 @@ const cells: Readonly<Record<RuleKind, string>> = {
 /** Row texts for routes whose rule depends on the body: for a request without a change, then for each change. */
 const rowTexts: Readonly<Record<string, readonly [unchanged: string, ...changes: string[]]>> = {
   rlacEnabled: ['sends the stored `rlacEnabled`', 'changes `rlacEnabled`'],
-  'policyDsl,policyEnabled': ['sends the stored policy', 'clears `policyDsl`', 'turns `policyEnabled` off'],
+  'policyDsl,policyEnabled,queryLog': [
+    'sends the stored policy',
+    'clears `policyDsl`',
+    'turns `policyEnabled` off',
+    'turns `queryLog` on',
+  ],
 }
 
 function cellsOf(rule: Access): string[] {
