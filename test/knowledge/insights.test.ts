@@ -101,9 +101,10 @@ describe('a search is recorded', () => {
     await operator(`PATCH ${base}`, { queryLog: true })
     const alice = as('alice')
     const agent = await createAgent(opened)
-    agent.model.script({ text: 'No idea.' })
+    const call = { name: 'search_kb', arguments: { query: 'What does the agent find?' } }
+    agent.model.script({ toolCalls: [call] }, { text: 'No idea.' })
     const path = await agent.startConversation(alice)
-    await alice(`POST ${path}/messages`, { content: 'What does the agent find?' })
+    await alice(`POST ${path}/messages`, { content: 'Find something.' })
     await callMcpTool(alice, workspace, 'search_kb', { knowledgeBaseId, text: 'What does MCP find?' })
     const { slow } = (await operator(`GET ${base}/insights`)).body as unknown as QueryInsights
     expect(slow.map(({ question }) => question).sort()).toEqual([
