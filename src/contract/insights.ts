@@ -49,7 +49,7 @@ const questionFields = {
   lastAt: isoTimestamp.meta({ description: 'time of the last of these searches' }),
 }
 
-/** What was searched for in a knowledge base during a period. */
+/** Summary of the searches of a knowledge base during a period. */
 export const QueryInsights = z
   .object({
     workspaceId: z.uuid(),

@@ -29,7 +29,7 @@ export class Insights {
 
   /**
    * Returns a summary of the searches of a period. Includes all searches that this process has recorded so far. A caller that
-   * may not see all documents, and may not manage access, gets a summary of its own searches.
+   * may not see all documents, and may not manage access, gets a summary without the searches of others.
    *
    * @throws workspace_not_found, knowledge_base_not_found
    */
