@@ -14,7 +14,7 @@ export default class KbInsights extends WbCommand {
   static override examples = [
     'wb kb insights handbook --since 7d',
     'wb kb insights handbook --json | jq .unanswered',
-    'wb kb insights handbook --clear',
+    'wb kb insights handbook --clear --yes',
   ]
   static override args = { name: Args.string({ description: 'name or ID [the only knowledge base]' }) }
   static override flags = {
