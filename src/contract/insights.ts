@@ -61,7 +61,8 @@ export const QueryInsights = z
       description: `false if the period has more than ${limits.loggedSearchesRead} searches, so that only the latest ones were read`,
     }),
     ownOnly: z.boolean().meta({
-      description: 'true if only your own searches were read, because you may not see all documents',
+      description:
+        'true if only your own searches were read, because row-level access is on and you may not manage access',
     }),
     searches: z.int().min(0).meta({ description: 'number of searches' }),
     callers: z.int().min(0).meta({ description: 'number of distinct callers, without anonymous ones' }),

@@ -239,20 +239,17 @@ export class RowQuestions {
     if (found < expected) this.#state.reportRefusal(`${question}: ${found} instead of ${expected}`)
   }
 
-  /** Asks for the query log, in which only a principal that sees everything may see the searches of others. */
+  /** Asks for the query log, in which a principal may not see the searches of others. */
   async #askInsights(): Promise<void> {
     const { principalId, base, send } = this.#drawQuestion()
     await send(`POST ${base.path}/search`, { text: `turbine ${principalId}`, topK, hybrid: true })
     const { status, body } = await send(`GET ${base.path}/insights?limit=100`)
     const { ownOnly, callers, slow } = body as unknown as QueryInsights
     const question = `${principalId} reads the insights`
-    const isLimited = !this.#state.seesEverything(principalId, base)
     this.#state.report.answers++
     if (status !== 200) this.#state.reportRefusal(`${question}: ${status}`)
-    else if (isLimited && (!ownOnly || callers > 1))
-      this.#state.reportLeak(`${question} of ${callers} callers`)
-    else if (!isLimited && ownOnly) this.#state.reportRefusal(`${question}: only its own`)
-    else if (isLimited && !slow.some(search => search.question === `turbine ${principalId}`))
+    else if (!ownOnly || callers > 1) this.#state.reportLeak(`${question} of ${callers} callers`)
+    else if (!slow.some(search => search.question === `turbine ${principalId}`))
       this.#state.reportRefusal(`${question}: its own search is missing`)
   }
 

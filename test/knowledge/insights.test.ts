@@ -260,7 +260,7 @@ describe('with row-level access', () => {
     return { ...opened, insights }
   }
 
-  test('security: a caller that may not see all documents gets only its own searches', async () => {
+  test('security: a caller without manage:access gets only its own searches', async () => {
     const { as, operator, insights } = await openWithSearches()
     const own = await insights(as('alice'))
     expect(own).toMatchObject({ ownOnly: true, callers: 1 })

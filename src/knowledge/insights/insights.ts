@@ -28,8 +28,8 @@ export class Insights {
   constructor(private readonly parts: InsightsParts) {}
 
   /**
-   * Returns a summary of the searches of a period. Includes all searches that this process has recorded so far. A caller that
-   * may not see all documents, and may not manage access, gets a summary without the searches of others.
+   * Returns a summary of the searches of a period. Includes all searches that this process has recorded so far. With row-level
+   * access, a caller that may not manage access gets a summary without the searches of others.
    *
    * @throws workspace_not_found, knowledge_base_not_found
    */
@@ -40,8 +40,8 @@ export class Insights {
   ): Promise<QueryInsights> {
     const { bases, clock, queryLog } = this.parts
     const base = await bases.get(workspaceId, knowledgeBaseId)
-    const access = await caller.rowAccess(workspaceId)
-    const ownOnly = !access.seesAll(base) && !managesAccess(workspaceId, caller)
+    const { isEnabled } = await caller.rowAccess(workspaceId)
+    const ownOnly = isEnabled && !managesAccess(workspaceId, caller)
     await queryLog.flushed()
     const until = timestamp(clock)
     const since = query.since ?? new Date(clock.now() - periodMs).toISOString()
