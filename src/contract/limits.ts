@@ -71,7 +71,7 @@ export const limits = {
   /** Maximum length of a question in the query log. Longer questions are cut. */
   loggedQuestionChars: 500,
   /** Maximum number of logged searches that insights read. */
-  loggedSearchesRead: 20_000,
+  loggedSearchesRead: 10_000,
   insightsMax: 100,
   insightsDefault: 10,
   /** Coverage, and similarity by the sentence model, from which results count as good. */

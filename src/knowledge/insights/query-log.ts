@@ -13,7 +13,7 @@ import type { SearchHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import type { BaseKey } from '../document-key.ts'
+import { type BaseKey, baseKeyText } from '../document-key.ts'
 import type { SearchedBase } from '../search/ranking.ts'
 
 /**
@@ -117,7 +117,7 @@ export class QueryLog {
     }
     for (const { base, mode } of searched) {
       const { workspaceId, knowledgeBaseId } = base
-      const isNew = base.queryLog && !this.#isRepetition([knowledgeBaseId, caller ?? client, question])
+      const isNew = base.queryLog && !this.#isRepetition([baseKeyText(base), caller ?? client, question])
       if (!isNew) continue
       const own = hits.filter(hit => (hit.knowledgeBaseId ?? knowledgeBaseId) === knowledgeBaseId)
       const row = {
@@ -179,7 +179,7 @@ export class QueryLog {
   /** Stores searches, in one transaction per knowledge base. Omits those of knowledge bases that were deleted meanwhile. */
   async #store(searches: readonly QueuedSearch[]): Promise<void> {
     const { rows } = this.#parts
-    const byBase = groupBy(searches, ({ row }) => row.knowledgeBaseId)
+    const byBase = groupBy(searches, ({ row }) => baseKeyText(row))
     await Promise.all(
       [...byBase.values()].map(async ofBase => {
         const { workspaceId, knowledgeBaseId } = ofBase[0].row
