@@ -4,6 +4,7 @@ import type { LoggedSearch, QueryInsights } from '../../src/contract/insights.ts
 import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
+import { fairShare } from '../../src/knowledge/insights/query-log-limits.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
@@ -168,6 +169,19 @@ describe('recording', () => {
     await waitUntil(async () => (await storedSearches(wb)).length === 1)
   })
 
+  test('keeps the searches of a workspace if another one has too many', async () => {
+    const config = { runtime: { queryLog: { searchesMax: 1_000 } } }
+    const { wb, base, clock } = await openLogged({ config, server: true })
+    const other = await makeBase(wb)
+    await turnOn(wb, other)
+    await base.search('revoke')
+    for (let n = 0; n < 1_010; n++) await other.search(`x${n}`, { lexicalWeight: 1 })
+    expect((await insightsOf(wb, other)).searches).toBe(1_010)
+    clock.advance(3_600_000)
+    await waitUntil(async () => (await insightsOf(wb, other)).searches === 999)
+    expect((await insightsOf(wb, base)).searches).toBe(1)
+  })
+
   test('deletes searches after their days, and above their number', async () => {
     const config = { runtime: { queryLog: { retentionDays: 2, searchesMax: 1_000 } } }
     const { wb, base, clock } = await openLogged({ config, server: true })
@@ -179,6 +193,16 @@ describe('recording', () => {
     clock.advance(2 * 86_400_000)
     await waitUntil(async () => (await count()) === 0)
   })
+})
+
+test.each([
+  [[5, 3], 10, 10],
+  [[90, 10], 50, 40],
+  [[90, 80, 10], 50, 20],
+  [[90, 80, 70], 50, 16],
+  [[], 50, 50],
+])('of %j searches and a total of %i, a workspace keeps at most %i', (counts, total, share) => {
+  expect(fairShare(counts, total)).toBe(share)
 })
 
 describe('insights show', () => {
