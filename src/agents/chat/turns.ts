@@ -322,7 +322,7 @@ export class Turns {
         ...toSamplingSettings(inputs.agent),
         ...(body.temperature !== undefined && { temperature: body.temperature }),
       },
-      transcript: new Transcript({ ...this.#deps, writes: this.#writes }, conversationKey, {
+      transcript: new Transcript({ ...this.#deps, writes: this.#writes }, inputs.conversation, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),
