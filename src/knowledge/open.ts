@@ -79,6 +79,9 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly measureSearch: MeasureSearch
 }
 
+/** Maximum number of searches at the same time that explain why a document is missing. Other searches do not wait for them. */
+const whyNotMax = 2
+
 /** Opens the knowledge module: knowledge bases, their content and background work, and the route handlers. */
 export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openKnowledgeHosts(parts)
@@ -128,6 +131,7 @@ export function openKnowledge(parts: KnowledgeParts) {
   const queue = new SearchQueue()
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const searcher = new Searcher(space, filters, queue, sentences, reranking)
+  const whyNotSearcher = new Searcher(space, filters, new SearchQueue(whyNotMax), sentences, reranking)
   const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
@@ -179,7 +183,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         new Compactor(bases, parts.reportFailure),
         searcher,
         manySearcher,
-        new WhyNotSearch({ bases, documents, searcher }),
+        new WhyNotSearch({ bases, documents, searcher: whyNotSearcher }),
         queryLog,
         new Insights({ ...parts, bases, queryLog }),
         parts.measureSearch,

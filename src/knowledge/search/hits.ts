@@ -1,54 +1,140 @@
+import { queryWords } from '../../base/words.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
 import type { RecordView, ScoredRecord } from '../../storage/content.ts'
+import { totalRecordChars } from '../../storage/record-length.ts'
 import { toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
 import { coverageByRecord } from './word-weights.ts'
 
+/** Number of results that are read at once. */
+const sliceSize = 100
+/** Estimated length of a word in the explanation of a hit, and of the rest of an explanation, in characters of JSON. */
+const explainedWordChars = 150
+const explanationChars = 1_000
+
+/** A result of a search: a candidate, with the ranking that contains it. */
+export interface RankedResult extends ScoredRecord {
+  readonly source: OrderedRanking<BaseRanking>
+}
+
+/** A result of a search, with its hit. */
+export interface ResultHit {
+  readonly hit: SearchHit
+  readonly source: OrderedRanking<BaseRanking>
+}
+
+type ReadResult = RankedResult & { readonly view: RecordView }
+
 /**
- * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
+ * Reads the hits of results, in their order, and explains them if the request asks for it. Omits records that no longer
+ * exist. Ends early, after the best results, if the hits get too long. `isCut` is true then.
  */
-async function readHits(
+export async function readResults(
+  results: readonly RankedResult[],
+): Promise<{ hits: ResultHit[]; isCut: boolean }> {
+  const allowed = results.slice(0, hitsMax(results[0]?.source.ranking))
+  const { read, isCut } = await readViews(allowed)
+  const details = new Map<OrderedRanking, HitDetails>()
+  for (const source of sourcesOf(read))
+    details.set(source, await readDetails(source, recordsOf(read, source)))
+  return {
+    hits: read.map(result => ({ hit: toHit(result, details.get(result.source)!), source: result.source })),
+    isCut: isCut || allowed.length < results.length,
+  }
+}
+
+/** Returns the number of hits that can be explained. Explanations of a long question are longer than passages. */
+function hitsMax(ranking: BaseRanking | undefined): number {
+  if (!ranking?.plan.explains) return limits.topKMax
+  const words = queryWords(ranking.plan.text ?? '').length
+  return Math.ceil(limits.answerChars / (explanationChars + explainedWordChars * words))
+}
+
+/** Reads results in slices, until the records that the caller may see get too long. */
+async function readViews(results: readonly RankedResult[]): Promise<{ read: ReadResult[]; isCut: boolean }> {
+  const read: ReadResult[] = []
+  let charsLeft = limits.answerChars
+  for (let start = 0; start < results.length; start += sliceSize) {
+    const slice = results.slice(start, start + sliceSize)
+    const views = new Map<RankedResult, RecordView>()
+    const unread = new Set(slice)
+    for (const source of sourcesOf(slice)) {
+      if (charsLeft < 0) break
+      const own = slice.filter(result => result.source === source)
+      const { records, lastRecord, chars } = await readRecords(source.ranking, own, charsLeft)
+      charsLeft -= chars
+      for (const result of own) {
+        unread.delete(result)
+        const view = records.get(result.record)
+        if (view) views.set(result, view)
+        if (charsLeft < 0 && result.record === lastRecord) break
+      }
+    }
+    const end = slice.findIndex(result => unread.has(result))
+    for (const result of end < 0 ? slice : slice.slice(0, end)) {
+      const view = views.get(result)
+      if (view) read.push({ ...result, view })
+    }
+    if (charsLeft < 0) return { read, isCut: end >= 0 || start + slice.length < results.length }
+  }
+  return { read, isCut: false }
+}
+
+async function readRecords(
   { context, plan }: BaseRanking,
-  candidates: readonly ScoredRecord[],
-): Promise<Map<number, SearchHit>> {
+  results: readonly RankedResult[],
+  charsMax: number,
+) {
   const { visibility } = plan.constraints
-  const numbers = candidates.map(({ record }) => record)
-  const [views, shares] = await Promise.all([
-    context.store.read(context.key, numbers, { vectors: plan.showVectors, visibility }),
+  const numbers = results.map(({ record }) => record)
+  const options = { vectors: plan.showVectors, visibility, charsMax }
+  const views = await context.store.read(context.key, numbers, options)
+  return {
+    records: new Map(views.map(view => [view.record, view])),
+    lastRecord: views.at(-1)?.record,
+    chars: totalRecordChars(views),
+  }
+}
+
+/** What hits contain besides their records. */
+interface HitDetails {
+  /** By record number; undefined if the request does not ask for it. */
+  readonly coverage: ReadonlyMap<number, number> | undefined
+  readonly explanations: Awaited<ReturnType<typeof explainRecords>> | undefined
+}
+
+async function readDetails(
+  source: OrderedRanking<BaseRanking>,
+  records: readonly number[],
+): Promise<HitDetails> {
+  const { context, plan } = source.ranking
+  const { visibility } = plan.constraints
+  const [coverage, explanations] = await Promise.all([
     plan.showCoverage
-      ? countOccurrences(context, plan.text!, numbers, { visibility }).then(coverageByRecord)
+      ? countOccurrences(context, plan.text!, records, { visibility }).then(coverageByRecord)
       : undefined,
+    plan.explains ? explainRecords(source, records) : undefined,
   ])
-  const byRecord = new Map(views.map(view => [view.record, view]))
-  return new Map(
-    candidates.flatMap(({ record, score }) => {
-      const view = byRecord.get(record)
-      return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
-    }),
-  )
+  return { coverage, explanations }
 }
 
-/** Like {@link readHits}, but also explains the hits if the request asks for it. */
-export async function readExplainedHits(
-  ordered: OrderedRanking<BaseRanking>,
-  candidates: readonly ScoredRecord[],
-): Promise<Map<number, SearchHit>> {
-  const { ranking } = ordered
-  const hits = await readHits(ranking, candidates)
-  if (!ranking.plan.explains) return hits
-  const explanations = await explainRecords(ordered, [...hits.keys()])
-  return new Map(
-    [...hits].map(([record, hit]) => [record, { ...hit, explanation: explanations.get(record)! }]),
-  )
+function sourcesOf(results: readonly RankedResult[]): Set<OrderedRanking<BaseRanking>> {
+  return new Set(results.map(({ source }) => source))
 }
 
-function toHit(view: RecordView, score: number, coverage: number | undefined): SearchHit {
+function recordsOf(results: readonly RankedResult[], source: OrderedRanking<BaseRanking>): number[] {
+  return results.flatMap(result => (result.source === source ? [result.record] : []))
+}
+
+function toHit({ view, record, score }: ReadResult, { coverage, explanations }: HitDetails): SearchHit {
   return {
     id: view.id,
     score,
-    ...(coverage !== undefined && { coverage }),
+    ...(coverage && { coverage: coverage.get(record) ?? 0 }),
     payload: toApiPayload(view),
     ...(view.vector && { vector: Array.from(view.vector) }),
+    ...(explanations && { explanation: explanations.get(record)! }),
   }
 }

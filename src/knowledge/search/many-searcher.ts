@@ -9,9 +9,8 @@ import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import { titleOfPayload } from '../payload.ts'
 import type { VectorSpace } from '../vector-space.ts'
-import type { OrderedRanking } from './explanation.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
-import { readExplainedHits } from './hits.ts'
+import { type RankedResult, type ResultHit, readResults } from './hits.ts'
 import {
   applyReranking,
   type BaseRanking,
@@ -58,9 +57,8 @@ interface ManySearchCaller extends SearchCaller {
   readonly skipsDeleted?: boolean
 }
 
-/** A candidate, with the ranking that contains it. */
-interface MergedCandidate extends ScoredRecord {
-  readonly source: OrderedRanking<BaseRanking>
+/** A candidate of several rankings. */
+interface MergedCandidate extends RankedResult {
   /** Orders candidates with equal scores; 0 if scores were not fused. */
   readonly lexical: number
 }
@@ -95,9 +93,15 @@ export class ManySearcher {
       }))
     const merge = async (rankings: readonly BaseRanking[]) => {
       const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
-      const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
+      const { hits, isCut } = await readResults(best)
+      const ignored = new Set([...rankings.flatMap(ranking => ranking.ignored), ...(isCut ? ['topK'] : [])])
       const searched = rankings.map(describeSearch)
-      return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored, searched }
+      return {
+        hits: hits.map(toKnowledgeBaseHit),
+        mode: commonMode(rankings),
+        ignored: [...ignored],
+        searched,
+      }
     }
     const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)
@@ -355,23 +359,8 @@ async function shareOfTerms(
   return [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
-/** Reads the hits for the best candidates from each knowledge base, and returns them in the order of the candidates. */
-async function readMergedHits(best: readonly MergedCandidate[]): Promise<KnowledgeBaseHit[]> {
-  const sources = [...new Set(best.map(({ source }) => source))]
-  const candidatesOf = (source: OrderedRanking<BaseRanking>) =>
-    best.filter(candidate => candidate.source === source)
-  const hitsBySource = new Map(
-    await pMap(
-      sources,
-      async source => [source, await readExplainedHits(source, candidatesOf(source))] as const,
-      { concurrency: concurrentSearchesMax },
-    ),
-  )
-  return best.flatMap(({ source, record }) => {
-    const { knowledgeBaseId } = source.ranking.context.base
-    const hit = hitsBySource.get(source)!.get(record)
-    return hit ? [{ ...hit, knowledgeBaseId }] : []
-  })
+function toKnowledgeBaseHit({ hit, source }: ResultHit): KnowledgeBaseHit {
+  return { ...hit, knowledgeBaseId: source.ranking.context.base.knowledgeBaseId }
 }
 
 /** Adds the name of the knowledge base to an error, unless the knowledge base is missing. */

@@ -10,7 +10,7 @@ import type { EmbeddedQuery } from '../passage-operations.ts'
 import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
 import type { OrderedRanking } from './explanation.ts'
 import { type RankedLists, sentenceWeight } from './fusion.ts'
-import { readExplainedHits } from './hits.ts'
+import { readResults } from './hits.ts'
 import { createPlan, poolSizeMin, type SearchPlan } from './plan.ts'
 import {
   applyReranking,
@@ -35,7 +35,7 @@ export interface SearchResult {
   readonly hits: SearchHit[]
   /** The mode that was used. See {@link modeUsed}. */
   readonly mode: string
-  /** Request fields that had no effect. */
+  /** Request fields that had no effect, or not their whole effect: `topK` if the hits got too long for an answer. */
   readonly ignored: string[]
   /** The knowledge bases that were searched. */
   readonly searched: readonly SearchedBase[]
@@ -96,9 +96,12 @@ export class Searcher {
     const read = async (ranking: BaseRanking) => {
       const fused = fuseCandidates(ranking)
       const ordered = applyReranking(ranking, fused)
-      const hits = await readExplainedHits({ ranking, fused, ordered }, ordered.slice(0, body.topK))
+      const source = { ranking, fused, ordered }
+      const results = ordered.slice(0, body.topK).map(candidate => ({ ...candidate, source }))
+      const { hits, isCut } = await readResults(results)
       const searched = [describeSearch(ranking)]
-      return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored], searched }
+      const ignored = isCut ? [...ranking.ignored, 'topK'] : [...ranking.ignored]
+      return { hits: hits.map(({ hit }) => hit), mode: modeUsed(ranking), ignored, searched }
     }
     return this.runRanked(openContext, body, caller, (_, ranking) => read(ranking))
   }
