@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import { queryWords } from '../../base/words.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
@@ -10,6 +11,8 @@ import { coverageByRecord } from './word-weights.ts'
 
 /** Number of results that are read at once. */
 const sliceSize = 100
+/** Maximum number of knowledge bases whose hits are explained at the same time. */
+const concurrentReadsMax = 4
 /** Estimated length of a word in the explanation of a hit, and of the rest of an explanation, in characters of JSON. */
 const explainedWordChars = 150
 const explanationChars = 1_000
@@ -36,9 +39,13 @@ export async function readResults(
 ): Promise<{ hits: ResultHit[]; isCut: boolean }> {
   const allowed = results.slice(0, hitsMax(results[0]?.source.ranking))
   const { read, isCut } = await readViews(allowed)
-  const details = new Map<OrderedRanking, HitDetails>()
-  for (const source of sourcesOf(read))
-    details.set(source, await readDetails(source, recordsOf(read, source)))
+  const details = new Map(
+    await pMap(
+      sourcesOf(read),
+      async source => [source, await readDetails(source, recordsOf(read, source))] as const,
+      { concurrency: concurrentReadsMax },
+    ),
+  )
   return {
     hits: read.map(result => ({ hit: toHit(result, details.get(result.source)!), source: result.source })),
     isCut: isCut || allowed.length < results.length,
