@@ -105,7 +105,7 @@ async function readRecords(
   }
 }
 
-/** What hits contain besides their records. */
+/** Coverage and explanations of the hits of a knowledge base. */
 interface HitDetails {
   /** By record number; undefined if the request does not ask for it. */
   readonly coverage: ReadonlyMap<number, number> | undefined
