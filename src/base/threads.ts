@@ -62,6 +62,7 @@ export function threadHost<O extends ThreadOperations>(
   const { heapMegabytes, idleMs } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
+  const endingWorkers = new WeakSet<Worker>()
   let worker: Worker | undefined
   let idleTimer: NodeJS.Timeout | undefined
   let nextId = 0
@@ -83,7 +84,8 @@ export function threadHost<O extends ThreadOperations>(
     newWorker.on('message', (result: CallResult) => {
       const call = pendingCalls.get(result.id)
       pendingCalls.delete(result.id)
-      if (pendingCalls.size === 0) {
+      // A worker that ends stays referenced, because its exit is awaited.
+      if (pendingCalls.size === 0 && !endingWorkers.has(newWorker)) {
         newWorker.unref()
         if (idleMs !== undefined) idleTimer = setTimeout(endIdle, idleMs).unref()
       }
@@ -96,6 +98,7 @@ export function threadHost<O extends ThreadOperations>(
   }
 
   async function endWorker(target: Worker): Promise<void> {
+    endingWorkers.add(target)
     target.ref()
     const exited = new Promise<void>(resolve => target.once('exit', () => resolve()))
     target.postMessage('close')

@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type OperationHost, threadHost } from '../../src/base/threads.ts'
+import { programPath } from '../harness/program.ts'
 
 type Echo = { echo: (input: unknown) => unknown; fall: (input: unknown) => unknown }
 
@@ -35,4 +37,11 @@ test('a crashed worker rejects its own calls, but not those of its replacement',
   for (const call of fallen) await expect(call).rejects.toThrow('it fell')
   expect(await next).toBe(3)
   expect(await host.run('echo', 4)).toBe(4)
+})
+
+test('a process that closes a busy worker lives until the worker has ended', () => {
+  const { status, stdout } = spawnSync(process.execPath, [programPath('threads/close-busy')], {
+    encoding: 'utf8',
+  })
+  expect([status, stdout]).toEqual([0, 'answered\nclosed\n'])
 })
