@@ -214,7 +214,13 @@ async function buildRuntime(
     publish: (...args) => knowledge.publish(...args),
     refitAfter: (...args) => knowledge.refitAfter(...args),
   })
-  const { sentenceModel = config.runtime.semanticSearch ? new SentenceModel() : null } = overrides
+  const onNativeFailure = (reason: string) =>
+    log.warn(
+      { reason },
+      'onnxruntime-node is installed but cannot be used; the sentence model runs without it',
+    )
+  const { sentenceModel = config.runtime.semanticSearch ? new SentenceModel({ onNativeFailure }) : null } =
+    overrides
   if (sentenceModel) openModules.push(sentenceModel)
   const knowledge = openKnowledge({
     ...deps,
