@@ -358,6 +358,15 @@ export interface StoredPassage {
   readonly text: string
 }
 
+/** A passage without a vector in a space. */
+export interface UnstagedPassage extends StoredPassage {
+  /**
+   * Vector of a record with the same title and text, which was deleted by the write that added this record; absent if there
+   * was none. Only for the current generation.
+   */
+  readonly vector?: Float32Array
+}
+
 /** A passage for a fit. `text` is null if the fit may not see the passage. */
 export interface FitPassage extends Omit<StoredPassage, 'text'> {
   readonly text: string | null
@@ -431,7 +440,7 @@ export interface VectorSpaces {
    *
    * @throws collection_unavailable  there is no such space
    */
-  unstaged(key: SpaceKey, generation: number, limit: number): Promise<StoredPassage[]>
+  unstaged(key: SpaceKey, generation: number, limit: number): Promise<UnstagedPassage[]>
   /**
    * Makes the next generation the current one and deletes the previous one, in one transaction.
    *

@@ -1,5 +1,6 @@
 import { eighthMigration } from './eighth.ts'
 import { eleventhMigration } from './eleventh.ts'
+import { fifteenthMigration } from './fifteenth.ts'
 import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourteenthMigration } from './fourteenth.ts'
@@ -32,4 +33,5 @@ export const migrations: readonly string[] = [
   twelfthMigration,
   thirteenthMigration,
   fourteenthMigration,
+  fifteenthMigration,
 ]
