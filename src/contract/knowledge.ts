@@ -58,16 +58,16 @@ export const SentenceState = z
   .meta({ id: 'SentenceState' })
 export type SentenceState = z.output<typeof SentenceState>
 
-const ShownKnowledgeBase = KnowledgeBase.extend({
-  embedder: EmbedderState.optional(),
-  sentences: SentenceState.optional().meta({
-    description:
-      'progress of the vectors of the built-in sentence model; absent if you may see only some documents, or if the store cannot have them',
-  }),
+const sentences = SentenceState.optional().meta({
+  description:
+    'progress of the vectors of the built-in sentence model; absent if you may see only some documents, or if the store cannot have them',
 })
 
-/** Item of the list of knowledge bases. `size` is absent for callers who may see only some documents. */
+const ShownKnowledgeBase = KnowledgeBase.extend({ embedder: EmbedderState.optional(), sentences })
+
+/** Item of the list of knowledge bases. `size` and `sentences` are absent for callers who may see only some documents. */
 const ListedKnowledgeBase = KnowledgeBase.extend({
+  sentences,
   size: z
     .object({
       documents: z

@@ -40,7 +40,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   KnowledgeBaseCompaction: 'Sizes before and after the compaction of a knowledge base.',
   KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',
-  ListedKnowledgeBase: 'A knowledge base in a list, with its size.',
+  ListedKnowledgeBase: 'A knowledge base in a list, with its size and the progress of its sentence vectors.',
   LlmModel: 'A model of a provider.',
   LlmService: 'Settings for calling a language model.',
   McpServer: 'An MCP server whose tools agents can call.',
