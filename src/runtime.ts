@@ -95,6 +95,8 @@ export interface RuntimeOverrides {
   readonly drivers?: ContentStores
   /** Sentence model instead of the built-in one; null for none. */
   readonly sentenceModel?: Pick<SentenceModel, 'embed' | 'close'> | null
+  /** Folder of onnxruntime-node, instead of the one that is installed for this package. */
+  readonly nativeRuntime?: string
   /** True to report an error code that a route does not declare as an internal error. */
   readonly strictErrors?: boolean
 }
@@ -178,6 +180,7 @@ async function buildRuntime(
     isReleased: (...args) => releases.covers(...args),
     outbound: overrides.outbound,
     resolve: overrides.resolve,
+    nativeRuntime: overrides.nativeRuntime,
   })
   openModules.push(models)
   const auth = openAuth({

@@ -71,7 +71,7 @@ export class NativeEncoder {
   ): Promise<T[]> {
     const results: T[] = []
     for (const text of texts) {
-      const tokens = this.tokenizer.encode(text)
+      const tokens = Uint16Array.from(this.tokenizer.encode(text))
       const shape = [1, tokens.length, SENTENCE_DIMENSION]
       const input = new this.runtime.Tensor('float32', this.#embedTokens(tokens), shape)
       const outputs = await this.session.run({ [graphInput]: input })

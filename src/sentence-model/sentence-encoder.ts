@@ -163,7 +163,7 @@ export class SentenceEncoder {
       rows = 0
     }
     for (const text of texts) {
-      const tokens = this.#tokenizer.encode(text)
+      const tokens = Uint16Array.from(this.#tokenizer.encode(text))
       if (rows + tokens.length > TOKENS_MAX) finish()
       batch.push(tokens)
       rows += tokens.length

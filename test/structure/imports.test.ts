@@ -12,7 +12,8 @@ const allowed: Record<string, readonly string[]> = {
   config: ['contract', 'base'],
   auth: ['contract', 'base', 'storage', 'config', 'access'],
   access: ['contract', 'base', 'storage', 'config'],
-  models: ['contract', 'base', 'config'],
+  models: ['contract', 'base', 'config', 'local-models'],
+  'local-models': ['base', 'sentence-model'],
   'sentence-model': ['base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
@@ -34,7 +35,17 @@ const allowed: Record<string, readonly string[]> = {
  */
 const roots = ['src/runtime.ts', 'src/rescue.ts', 'src/embedded.ts']
 const bridge = 'src/cli/local.ts'
-const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http', 'drill']
+const bridged = [
+  'embedded',
+  'runtime',
+  'rescue',
+  'storage',
+  'locks',
+  'config',
+  'http',
+  'drill',
+  'local-models',
+]
 
 /** Packages with the only folders that can import them. */
 const owners: Record<string, readonly string[]> = {

@@ -5,6 +5,7 @@ import {
   builtInProvider,
   chatProviders,
   isChatProvider,
+  localProvider,
   providers,
   rerankProtocols,
 } from '../../contract/providers.ts'
@@ -81,7 +82,7 @@ const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>>
   reranking: rerankProtocols,
 }
 /** Embedding providers that run in the process of the runtime. */
-const inProcessProviders: readonly string[] = [builtInProvider, 'mock']
+const inProcessProviders: readonly string[] = [builtInProvider, localProvider, 'mock']
 
 function requireProviderOrEndpoint(type: ServiceType, { provider, endpointBaseUrl }: Fields): void {
   const knownProviders = providersByType[type]

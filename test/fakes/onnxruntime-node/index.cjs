@@ -196,6 +196,7 @@ function parse(bytes) {
   const varint = () => {
     let value = 0
     for (let factor = 1; ; factor *= 128) {
+      if (at >= message.length) throw new Error('the file ends too early')
       const byte = message[at++]
       value += (byte & 127) * factor
       if (byte < 128) return value
