@@ -406,7 +406,7 @@ class MemoryContent {
   }
 
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     { vectors, visibility }: { vectors: boolean; visibility: Visibility },
   ): RecordView[] {
