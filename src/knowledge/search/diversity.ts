@@ -15,8 +15,8 @@ export type Similarity = (a: number, b: number) => number
 
 /**
  * Moves down those of the first {@link reorderedMax} candidates that resemble a better one. Their scores do not change.
- * Similarity is the cosine of their sentence vectors; if one has none, of their vectors in the knowledge base; if they are
- * from several knowledge bases, it is the share of common words.
+ * Similarity is the cosine of their sentence vectors; if one has none, of their vectors in the knowledge base; if that is not
+ * possible, because they are from several knowledge bases or the embedder is not fitted, it is the share of common words.
  */
 export async function diversify(
   candidates: readonly ShapedCandidate[],
@@ -91,9 +91,12 @@ async function sentenceSpace({ source }: ShapedCandidate): Promise<SpaceKey | un
 
 async function defaultSpace({ source }: ShapedCandidate): Promise<SpaceKey | undefined> {
   const { context, plan } = source.ranking
+  const { key, collection, isFittedByRuntime } = context
   // An outdated model still contains words of rows that the caller may no longer see.
-  const isHidden = context.collection.isModelOutdated && plan.constraints.visibility.filter
-  return isHidden ? undefined : context.key
+  const isHidden = collection.isModelOutdated && plan.constraints.visibility.filter
+  // Before the first fit, vectors represent only the spelling of words.
+  const isPlaceholder = isFittedByRuntime && collection.generation === 0
+  return isHidden || isPlaceholder ? undefined : key
 }
 
 /** Reads the vectors of candidates, scaled to length 1, in the same order; undefined if one has none. */

@@ -132,7 +132,7 @@ function fittingRange(
 
 /**
  * Joins the texts of consecutive chunks. Text that chunks share appears once. A sentence chunker removes white space between
- * chunks; it becomes a line break. Chunks that were ingested before their offsets were stored are joined at their longest
+ * chunks; it becomes a line break, or a blank line if it was longer than a character. Chunks that were ingested before their offsets were stored are joined at their longest
  * overlap.
  */
 export function joinText(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string {
@@ -147,7 +147,8 @@ export function joinText(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]
       continue
     }
     if (end === undefined) joined += part.slice(longestOverlap(joined, part))
-    else joined += start > end ? `\n${part}` : part.slice(end - start)
+    else if (start > end) joined += (start - end > 1 ? '\n\n' : '\n') + part
+    else joined += part.slice(end - start)
     end = start + part.length
   }
   return joined
