@@ -15,7 +15,7 @@ import type { KnowledgeBases } from '../knowledge-bases.ts'
 import { explainRecords, scoreWords } from './explanation.ts'
 import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
-import { noShaping, type Shaping } from './shaping.ts'
+import { createShaping, noShaping, type Shaping } from './shaping.ts'
 
 /**
  * Number of passages of a document that are considered: the first ones, and the best ones of each list. The work occupies a
@@ -59,8 +59,9 @@ export class WhyNotSearch {
     const { bases, documents } = this.parts
     const { documentId } = key
     const { topK } = body
-    // Invalid filters are reported even if there is no such document.
+    // Invalid filters and boosts are reported even if there is no such document.
     parseFilter(body.filter)
+    createShaping(body)
     try {
       const { status, errorMessage } = await documents.get(key, caller)
       const answer = await bases.withDeletionCheck(key, () => this.searchDeeper(key, body, caller))
