@@ -58,6 +58,7 @@ interface Question {
   readonly sentences: readonly string[]
 }
 
+/** Searches for each question with each option in turn, so that other work on the machine affects all options alike. */
 async function measure(
   server: Server,
   base: string,
@@ -65,26 +66,23 @@ async function measure(
   questions: readonly Question[],
 ) {
   const rows = new Map<string, Measured[]>()
-  for (const round of ['warm-up', 'measured'])
+  for (const { text, grades, sentences } of questions)
     for (const [name, option] of Object.entries(options)) {
-      const results: Measured[] = []
-      for (const { text, grades, sentences } of round === 'warm-up' ? questions.slice(0, 20) : questions) {
-        const started = performance.now()
-        const hits = await call<Hit[]>(server, 'POST', `${base}/search`, { text, topK: 10, ...option })
-        const ms = performance.now() - started
-        const ranking = [...new Set(hits.map(hit => names.get(hit.payload.documentId)!))]
-        const texts = hits.map(hit => hit.payload.chunkText)
-        const shown = texts.slice(0, answerResults).join('\n')
-        results.push({
-          mrr: reciprocalRank(ranking, grades),
-          ...qualityAt10(ranking, grades),
-          documents: ranking.length,
-          chars: texts.join('').length,
-          ms,
-          answer: mean(sentences.map(sentence => (shown.includes(sentence) ? 1 : 0))),
-        })
+      const started = performance.now()
+      const hits = await call<Hit[]>(server, 'POST', `${base}/search`, { text, topK: 10, ...option })
+      const ms = performance.now() - started
+      const ranking = [...new Set(hits.map(hit => names.get(hit.payload.documentId)!))]
+      const texts = hits.map(hit => hit.payload.chunkText)
+      const shown = texts.slice(0, answerResults).join('\n')
+      const measured = {
+        mrr: reciprocalRank(ranking, grades),
+        ...qualityAt10(ranking, grades),
+        documents: ranking.length,
+        chars: texts.join('').length,
+        ms,
+        answer: mean(sentences.map(sentence => (shown.includes(sentence) ? 1 : 0))),
       }
-      rows.set(name, results)
+      rows.set(name, [...(rows.get(name) ?? []), measured])
     }
   return rows
 }
@@ -170,7 +168,9 @@ function print(title: string, results: ReadonlyMap<string, readonly Measured[]>)
   ]
   const rows = Array.from(results, ([name, all]) => [
     name,
-    ...(['mrr', 'ndcg', 'recall', 'answer'] as const).map(key => average(all, key).toFixed(3)),
+    ...(['mrr', 'ndcg', 'recall', 'answer'] as const)
+      .map(key => average(all, key))
+      .map(value => (Number.isNaN(value) ? '–' : value.toFixed(3))),
     average(all, 'documents').toFixed(1),
     average(all, 'chars').toFixed(0),
     median(all.map(one => one.ms)).toFixed(1),

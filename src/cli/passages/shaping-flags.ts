@@ -76,7 +76,7 @@ export function shapingOptions({
 /** Parses a factor and a condition, as of `--where`. */
 function parseBoost(text: string) {
   const { factor, rest } = parseFactor('--boost', text, "'2: type = manual'")
-  return { factor, filter: parseWhere(rest) }
+  return { factor, filter: parseWhere(rest, { flag: '--boost', prefix: `${factor}: ` }) }
 }
 
 /** Parses a factor, a half-life, and the name of a metadata field, which is optional. */
