@@ -1,7 +1,7 @@
 import type { ShapedCandidate } from './shaped-candidate.ts'
 
 /** Keeps the first candidates of each document. Candidates without a document are kept. */
-export function limitPerDocument(
+export function groupByDocument(
   candidates: readonly ShapedCandidate[],
   perDocument: number | undefined,
 ): ShapedCandidate[] {

@@ -36,7 +36,7 @@ async function readHits(
 }
 
 /** A result of a search, with its hit. */
-export interface ReadResult {
+export interface ResultHit {
   readonly hit: SearchHit
   readonly source: OrderedRanking<BaseRanking>
 }
@@ -47,7 +47,7 @@ export interface ReadResult {
  */
 export async function readResults(
   results: readonly (RankedCandidate | ShapedCandidate)[],
-): Promise<ReadResult[]> {
+): Promise<ResultHit[]> {
   const sources = [...new Set(results.map(({ source }) => source))]
   const hits = new Map(
     await pMap(
@@ -61,7 +61,7 @@ export async function readResults(
   )
   const read = await pMap(
     results,
-    async (result): Promise<ReadResult | undefined> => {
+    async (result): Promise<ResultHit | undefined> => {
       const { source, record } = result
       const hit = hits.get(source)!.get(record)
       return hit && { hit: 'view' in result ? await withShaping(hit, result) : hit, source }

@@ -10,7 +10,7 @@ import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import { titleOfPayload } from '../payload.ts'
 import type { VectorSpace } from '../vector-space.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
-import { type ReadResult, readResults } from './hits.ts'
+import { type ResultHit, readResults } from './hits.ts'
 import {
   applyReranking,
   type BaseRanking,
@@ -360,7 +360,7 @@ async function shareOfTerms(
   return [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
 }
 
-function toKnowledgeBaseHit({ hit, source }: ReadResult): KnowledgeBaseHit {
+function toKnowledgeBaseHit({ hit, source }: ResultHit): KnowledgeBaseHit {
   return { ...hit, knowledgeBaseId: source.ranking.context.base.knowledgeBaseId }
 }
 

@@ -4,7 +4,7 @@ import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import { applyBoosts } from './boosts.ts'
 import { diversify } from './diversity.ts'
-import { limitPerDocument } from './grouping.ts'
+import { groupByDocument } from './grouping.ts'
 import { joinNeighbors } from './neighbors.ts'
 import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { needsIngestTimes, type Shaping } from './shaping.ts'
@@ -29,7 +29,7 @@ export class ResultShaper {
       ingestedAt?.get(view.documentId),
     )
     const diversified = await diversify(boosted, shaping.diversity)
-    return limitPerDocument(joinNeighbors(diversified, shaping.neighbors), shaping.perGroup)
+    return groupByDocument(joinNeighbors(diversified, shaping.neighbors), shaping.perGroup)
   }
 
   /** Returns the times at which the documents of candidates were ingested, by document ID. */

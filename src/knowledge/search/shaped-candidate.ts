@@ -17,7 +17,7 @@ export interface ChunkRange {
 /** A candidate that stages may have changed. */
 export interface ShapedCandidate extends RankedCandidate {
   readonly view: RecordView
-  /** What the stages changed. */
+  /** Changes of the score and rank by the stages. */
   readonly changes: ExplainedShaping
   /** Chunks to join; undefined to return the chunk alone. */
   readonly range?: ChunkRange
