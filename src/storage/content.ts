@@ -547,7 +547,7 @@ export interface ContentStore {
    * Returns records by number, in the requested order. Omits records that are missing or not visible. With `vectors`, they
    * have their vectors in the space; in a space other than the default, a record may have no vector.
    *
-   * @throws collection_unavailable  there is no such space
+   * @throws collection_unavailable  there is no such space, or, with `vectors`, it has never been swapped
    */
   read(
     key: SpaceKey,

@@ -2,9 +2,9 @@ import { groupBy } from '../../base/group-by.ts'
 import { unitVector } from '../../base/unit-vector.ts'
 import { terms } from '../../base/words.ts'
 import type { SpaceKey } from '../../storage/content.ts'
-import type { BaseContext } from '../knowledge-bases.ts'
 import { titleOfPayload } from '../payload.ts'
 import { sentenceSpaceOf } from '../sentence-space.ts'
+import { undefinedIfMissing } from './sentence-search.ts'
 import type { ShapedCandidate } from './shaped-candidate.ts'
 
 /** Number of best candidates that are reordered. */
@@ -80,16 +80,12 @@ async function similarityOf(candidates: readonly ShapedCandidate[]): Promise<Sim
   return (a, b) => shareOfCommon(words[a]!, words[b]!)
 }
 
-type SpaceOf = (candidate: ShapedCandidate) => Promise<SpaceKey | undefined>
-
-async function sentenceSpace({ source }: ShapedCandidate): Promise<SpaceKey | undefined> {
-  const { base, store, key }: BaseContext = source.ranking.context
-  if (base.semantic === false || !store.spaces) return undefined
-  const space = sentenceSpaceOf(key)
-  return (await store.collection(space))?.vectorsThrough ? space : undefined
+function sentenceSpace({ source }: ShapedCandidate): SpaceKey | undefined {
+  const { base, store, key } = source.ranking.context
+  return base.semantic === false || !store.spaces ? undefined : sentenceSpaceOf(key)
 }
 
-async function defaultSpace({ source }: ShapedCandidate): Promise<SpaceKey | undefined> {
+function defaultSpace({ source }: ShapedCandidate): SpaceKey | undefined {
   const { context, plan } = source.ranking
   const { key, collection, isFittedByRuntime } = context
   // An outdated model still contains words of rows that the caller may no longer see.
@@ -102,17 +98,19 @@ async function defaultSpace({ source }: ShapedCandidate): Promise<SpaceKey | und
 /** Reads the vectors of candidates, scaled to length 1, in the same order; undefined if one has none. */
 async function readVectors(
   candidates: readonly ShapedCandidate[],
-  spaceOf: SpaceOf,
+  spaceOf: (candidate: ShapedCandidate) => SpaceKey | undefined,
 ): Promise<Float32Array[] | undefined> {
   const vectors = new Map<ShapedCandidate, Float32Array>()
   for (const [source, group] of groupBy(candidates, candidate => candidate.source)) {
-    const space = await spaceOf(group[0])
+    const space = spaceOf(group[0])
     if (!space) return undefined
     const { context, plan } = source.ranking
     const numbers = group.map(({ record }) => record)
     const { visibility } = plan.constraints
-    const views = await context.store.read(space, numbers, { vectors: true, visibility })
-    const byRecord = new Map(views.map(({ record, vector }) => [record, vector]))
+    const views = await context.store
+      .read(space, numbers, { vectors: true, visibility })
+      .catch(undefinedIfMissing)
+    const byRecord = new Map(views?.map(({ record, vector }) => [record, vector]))
     for (const candidate of group) {
       const vector = byRecord.get(candidate.record)
       if (!vector) return undefined

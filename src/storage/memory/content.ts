@@ -412,6 +412,7 @@ class MemoryContent {
   ): RecordView[] {
     const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
     const space = this.#requireSpace(key)
+    if (vectors) requireSearchableSpace(key, space.generation, undefined)
     return records.flatMap(number => {
       const record = visible.get(number)
       return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []

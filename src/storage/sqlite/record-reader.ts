@@ -7,6 +7,7 @@ import {
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { createMatcher, matchesFilter } from '../filter.ts'
+import { requireSearchableSpace } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -59,6 +60,7 @@ export class RecordReader {
   ): RecordView[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
+      if (vectors) requireSearchableSpace(key, collection.generation, undefined)
       const isVisible = createMatcher(visibility.filter)
       const statement = this.#connection.prepare<RecordRow>(
         `SELECT ${columns} FROM record WHERE record = ? AND collection = ?`,
