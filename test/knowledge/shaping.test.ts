@@ -88,6 +88,10 @@ describe('grouping', () => {
       expect(new Set(documentsOf(grouped)).size).toBe(5)
       const pairs = documentsOf(await search({ groupBy: 'document', perGroup: 2, topK: 7 }))
       expect([pairs.length, new Set(pairs).size]).toEqual([7, 5])
+      // Further candidates have the scores that they have in a complete ranking.
+      const all = new Map((await search({})).map(hit => [hit.id, hit.score]))
+      if ('lexicalWeight' in mode)
+        for (const { id, score } of grouped) expect(score).toBeCloseTo(all.get(id)!, 9)
     }
     const [best, next] = await base.search('turbine', {
       lexicalWeight: 1,

@@ -9,7 +9,7 @@ import type { BaseContext } from '../knowledge-bases.ts'
 import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import type { EmbeddedQuery } from '../passage-operations.ts'
 import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
-import type { OrderedRanking } from './explanation.ts'
+import { type OrderedRanking, scoreLexically } from './explanation.ts'
 import { type RankedLists, sentenceWeight } from './fusion.ts'
 import { readResults } from './hits.ts'
 import { createPlan, poolSizeMin, type SearchPlan } from './plan.ts'
@@ -181,10 +181,16 @@ export class Searcher {
     const listed = { kind: 'in', key: 'documentId', values: documentIds } as const
     const options = { limit: lists.poolSize * poolGrowth, filter: { kind: 'not', operand: listed } as const }
     const more = await this.rankAgain(ranking, options, signal)
+    // The statistics of words, and therefore lexical scores, depend on the filter.
+    const scores = await scoreLexically(
+      ranking,
+      more.lexical.map(({ record }) => record),
+    )
+    const lexical = Array.from(scores, ([record, score]) => ({ record, score }))
     const extended = {
       ...lists,
       vector: mergeLists(lists.vector, more.vector),
-      lexical: mergeLists(lists.lexical, more.lexical),
+      lexical: mergeLists(lists.lexical, lexical),
       sentences: lists.sentences && {
         ...lists.sentences,
         list: mergeLists(lists.sentences.list, more.sentences),

@@ -12,7 +12,7 @@ import { requireListing } from '../../storage/store-features.ts'
 import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
 import type { KnowledgeBases } from '../knowledge-bases.ts'
-import { explainRecords, scoreWords } from './explanation.ts'
+import { explainRecords, scoreLexically } from './explanation.ts'
 import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
 import { createShaping, noShaping, type Shaping } from './shaping.ts'
@@ -167,13 +167,10 @@ export class WhyNotSearch {
    * one, else by vectors, else by words.
    */
   private async rankPassages(search: RankedSearch, documentId: string, records: readonly number[]) {
-    const [again, words] = await Promise.all([
+    const [again, lexical] = await Promise.all([
       search.rankAgain({ limit: records.length, filter: ofDocument(documentId) }),
-      scoreWords(search.ranking, records),
+      scoreLexically(search.ranking, records),
     ])
-    const lexical = new Map<number, number>()
-    for (const { scores } of words?.words ?? [])
-      for (const { record, score } of scores) lexical.set(record, (lexical.get(record) ?? 0) + score)
     const scores = { lexical, vector: scoresOf(again.vector), sentences: scoresOf(again.sentences) }
     const known = new Set(records)
     const bestOf = (scored: ReadonlyMap<number, number>) =>
