@@ -23,6 +23,7 @@ import type { ResultShaper } from './result-shaper.ts'
 import { searchInTurns } from './search-in-turns.ts'
 import type { SearchQueue } from './search-queue.ts'
 import {
+  concurrentSearchesMax,
   isServiceNeeded,
   type PreparedSearch,
   type SearchCaller,
@@ -34,8 +35,6 @@ import type { ServiceReranking } from './service-reranking.ts'
 import type { RankedCandidate } from './shaped-candidate.ts'
 import { totalWeight } from './word-weights.ts'
 
-/** Maximum number of knowledge bases that are searched at the same time. */
-const concurrentSearchesMax = 4
 /** Maximum number of attempts. A search is retried if a knowledge base is deleted after its passages were ranked. */
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */

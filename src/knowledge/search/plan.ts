@@ -69,7 +69,9 @@ export function createPlan(
     topK: body.topK,
     poolSize: Math.max(
       mode === 'vector' && !reranker && !shaping ? vectorPoolMin : poolSizeMin,
-      body.topK * (shaping?.neighbors ? limits.joinedChunks : 1),
+      body.topK,
+      // Results can become one passage, so that more candidates are needed.
+      shaping?.neighbors ? Math.min(body.topK * limits.joinedChunks, limits.topKMax) : 0,
     ),
     shaping,
     lexicalWeight: body.lexicalWeight,

@@ -10,6 +10,8 @@ import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { needsIngestTimes, type Shaping } from './shaping.ts'
 
 const concurrentReadsMax = 8
+/** Maximum number of candidates whose texts are in memory at the same time. */
+export const shapedCandidatesMax = 10_000
 
 /** Changes the results of a search after ranking: by boosts, diversity, joined neighbors, and grouping, in this order. */
 export class ResultShaper {
@@ -18,12 +20,13 @@ export class ResultShaper {
   ) {}
 
   /**
-   * Applies the stages to all candidates of a search. Omits candidates that no longer exist.
+   * Applies the stages to the candidates of a search. Omits candidates that no longer exist, and those beyond the first
+   * {@link shapedCandidatesMax}.
    *
    * @param candidates  best first
    */
   async shape(candidates: readonly RankedCandidate[], shaping: Shaping): Promise<ShapedCandidate[]> {
-    const read = await readViews(candidates)
+    const read = await readViews(candidates.slice(0, shapedCandidatesMax))
     const ingestedAt = needsIngestTimes(shaping) ? await this.readIngestTimes(read) : undefined
     const boosted = applyBoosts(read, shaping.boosts, this.parts.clock.now(), ({ view }) =>
       ingestedAt?.get(view.documentId),

@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import type { Caller } from '../../access/caller.ts'
 import { hasPhrase } from '../../base/analysis/query.ts'
 import { groupBy } from '../../base/group-by.ts'
@@ -28,7 +29,7 @@ import {
   rerankingFor,
   type SearchedBase,
 } from './ranking.ts'
-import type { ResultShaper } from './result-shaper.ts'
+import { type ResultShaper, shapedCandidatesMax } from './result-shaper.ts'
 import { searchInTurns } from './search-in-turns.ts'
 import type { SearchQueue } from './search-queue.ts'
 import type { SentenceSearch } from './sentence-search.ts'
@@ -83,9 +84,11 @@ export interface RankedSearch extends OrderedRanking<BaseRanking> {
   rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
 }
 
-/** Maximum number of attempts to fill grouped results, and growth of the lists in each. */
+/** Maximum number of knowledge bases that are searched at the same time for a request. */
+export const concurrentSearchesMax = 4
+/** Maximum number of attempts to fill grouped results, and of records that each adds to a list. */
 const shapingAttemptsMax = 10
-const poolGrowth = 4
+const addedRecordsMax = 1_000
 
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
@@ -160,12 +163,12 @@ export class Searcher {
     if (!shaping || topK === undefined) return { rankings, candidates, results: candidates }
     const results = await this.shaper.shape(candidates, shaping)
     const { perGroup } = shaping
-    if (perGroup === undefined || results.length >= topK || attempt === shapingAttemptsMax)
-      return { rankings, candidates, results }
+    const isLast = attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
+    if (perGroup === undefined || results.length >= topK || isLast) return { rankings, candidates, results }
     const full = fullDocuments(results, perGroup)
-    const extended = await Promise.all(
-      rankings.map(ranking => this.addCandidates(ranking, full, signal).catch(undefinedIfSpaceChanged)),
-    )
+    const add = (ranking: BaseRanking) =>
+      this.addCandidates(ranking, full, signal).catch(undefinedIfSpaceChanged)
+    const extended = await pMap(rankings, add, { concurrency: concurrentSearchesMax })
     if (extended.every(ranking => ranking === undefined)) return { rankings, candidates, results }
     const next = rankings.map((ranking, index) => extended[index] ?? ranking)
     return this.shapeResults(next, merge, signal, attempt + 1)
@@ -179,7 +182,7 @@ export class Searcher {
   ): Promise<BaseRanking | undefined> {
     const { lists, plan } = ranking
     const listed = { kind: 'in', key: 'documentId', values: documentIds } as const
-    const options = { limit: lists.poolSize * poolGrowth, filter: { kind: 'not', operand: listed } as const }
+    const options = { limit: addedRecordsMax, filter: { kind: 'not', operand: listed } as const }
     const more = await this.rankAgain(ranking, options, signal)
     // The statistics of words, and therefore lexical scores, depend on the filter.
     const scores = await scoreLexically(
