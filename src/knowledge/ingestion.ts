@@ -166,7 +166,7 @@ export class Ingestion {
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       if (embedded) return { ...chunked, ...embedded }
-      const passages = chunked.chunks.map(text => ({ title, text }))
+      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
       return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
       await this.storeFailed(accepted, error)

@@ -16,7 +16,7 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { type ChunkerSettings, createChunker, type TextChunk } from './chunk/index.ts'
 import { extractNatively, type SourceFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
@@ -36,7 +36,7 @@ export interface EmbeddedQuery {
 /** The chunks of a text, with their vectors if the runtime fits the space. */
 export interface PreparedText {
   readonly chunkerId: string
-  readonly chunks: string[]
+  readonly chunks: TextChunk[]
   readonly embedded: EmbeddedVectors | undefined
 }
 
@@ -65,7 +65,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
       const chunks = chunker.chunk(input.text)
-      const passages = chunks.map(text => ({ title: input.title, text }))
+      const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
       return { chunkerId: chunker.id, chunks, embedded }
     },

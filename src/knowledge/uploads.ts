@@ -78,7 +78,7 @@ export class Uploads {
       )
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0
-    return { text, chunkEnds: chunks.map(chunk => (end += chunk.length)) }
+    return { text, chunkEnds: chunks.map(chunk => (end += chunk.text.length)) }
   }
 
   private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {

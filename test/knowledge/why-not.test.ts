@@ -130,3 +130,24 @@ test('finds the best passage of a long document', async () => {
   expect(answer).toMatchObject({ stage: 'found', rank: 1 })
   expect(answer.passage!.chunkIndex).toBeGreaterThan(1_000)
 })
+
+test('names the stage that moved a document below topK, and grouping as a remedy', async () => {
+  const { wb, base, weak, ingest } = await openBase()
+  const alike = await ingest('Revoke a key, and revoke its keys, to revoke a key now.', { type: 'note' })
+  const diverse = await whyNot(wb, base, alike, { topK: 2, diversity: 1, lexicalWeight: 1 })
+  expect(diverse).toMatchObject({ stage: 'diversity', rank: 3 })
+  expect(diverse.remedies.slice(0, 2)).toEqual([
+    { action: 'removeDiversity' },
+    { action: 'raiseTopK', topK: 3 },
+  ])
+  const boosts = [{ filter: { type: 'note' }, factor: 0.1 }]
+  const boosted = await whyNot(wb, base, alike, { topK: 2, boosts, lexicalWeight: 1 })
+  expect(boosted).toMatchObject({ stage: 'boosts', rank: 3, remedies: [{ action: 'removeBoosts' }, {}] })
+  const chunker = { maxChars: 30, minChars: 1, overlapChars: 0 }
+  await base.ingest('Revoke the key at once.\n\n'.repeat(3), { chunker })
+  const plain = { topK: 4, lexicalWeight: 1 }
+  const crowded = await whyNot(wb, base, weak, plain)
+  expect(crowded.stage).toBe('topK')
+  expect(crowded.remedies).toContainEqual({ action: 'group' })
+  expect((await whyNot(wb, base, weak, { ...plain, groupBy: 'document' })).stage).toBe('found')
+})

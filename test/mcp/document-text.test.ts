@@ -61,7 +61,11 @@ test('the pages of a text whose chunks overlap are the text', async () => {
         // Numbered, because overlaps in a repetitive text are ambiguous.
         const text = words.map(([one, space], at) => `${one}${at}${space}`).join('')
         const chunker = createChunker({ ...service, strategy, maxChunkSize: 120 })
-        const pages = await pagesOf(chunker.chunk(text), chunker.id, { chunks, chars })
+        const pages = await pagesOf(
+          chunker.chunk(text).map(chunk => chunk.text),
+          chunker.id,
+          { chunks, chars },
+        )
         expect(pages.join('')).toBe(text)
         for (const page of pages) expect(page.length).toBeLessThanOrEqual(chars)
       },

@@ -150,10 +150,19 @@ export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>)
   return plainLine(document ? documentName(document) : id)
 }
 
-/** Returns the file name and chunk number of a passage. */
-export function passageLocation({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
+/** Returns the file name and the chunk numbers of a passage. */
+export function passageLocation({
+  document,
+  chunkIndex,
+  chunks,
+}: Pick<Passage, 'document' | 'chunkIndex' | 'chunks'>): string {
   const source = sourceOf(document)
-  const parts = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  const chunk = chunks
+    ? `chunks ${chunks.first} to ${chunks.last}`
+    : chunkIndex === null
+      ? undefined
+      : `chunk ${chunkIndex}`
+  const parts = [source && plainLine(source), chunk]
   return parts.filter(Boolean).join(' · ')
 }
 

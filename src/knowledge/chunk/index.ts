@@ -20,16 +20,23 @@ export type ChunkerSettings = Pick<
 /** Sizes for one ingest, which override those of the service. */
 export type ChunkOverride = NonNullable<Ingest['chunker']>
 
+/** A slice of a text. */
+export interface TextChunk {
+  /** Offset in the text, in UTF-16 code units. */
+  readonly start: number
+  readonly text: string
+}
+
 /** A chunker with fixed chunk sizes. */
 export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   /**
-   * Returns the chunks of a text in order. Each is an exact slice of the text.
+   * Returns the chunks of a text in order.
    *
    * @throws invalid_chunker  the sizes result in more than a million chunks
    */
-  chunk(text: string): string[]
+  chunk(text: string): TextChunk[]
 }
 
 /**
@@ -46,7 +53,8 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
   const options = optionsOf(service, override)
   return {
     id: chunker.id,
-    chunk: text => chunker.chunk(text, options).map(({ start, end }) => text.slice(start, end)),
+    chunk: text =>
+      chunker.chunk(text, options).map(({ start, end }) => ({ start, text: text.slice(start, end) })),
   }
 }
 

@@ -1,6 +1,7 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
 import type { Document } from '../../contract/documents.ts'
+import { startPayloadKey } from '../../contract/fields.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
@@ -86,7 +87,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map((text, chunkIndex) => ({
+  return prepared.chunks.map(({ text, start }, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
@@ -98,6 +99,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
       documentId,
       chunkIndex,
       'chunker.id': prepared.chunkerId,
+      [startPayloadKey]: start,
     },
     vector: prepared.vectors[chunkIndex]!,
   }))

@@ -13,7 +13,7 @@ import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors } from '../passage-operations.ts'
+import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
@@ -61,7 +61,7 @@ export class IngestJob {
     await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     await retryOnSpaceChange(async () => {
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
-      const passages = chunks.map(text => ({ title, text }))
+      const passages = chunks.map(({ text }) => ({ title, text }))
       const embedded = await this.embed(work, passages)
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })
@@ -70,7 +70,7 @@ export class IngestJob {
     await this.parts.onRecordsChanged(context)
   }
 
-  private async chunk({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {
+  private async chunk({ context, body }: IngestWork): Promise<Pick<PreparedText, 'chunkerId' | 'chunks'>> {
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
     const { text, chunker: override } = body

@@ -73,7 +73,7 @@ export async function explainRecords(
 }
 
 /** Returns the words of the question, with their part in the scores of records; undefined if words were not used. */
-export async function scoreWords(
+async function scoreWords(
   { context, plan, mode }: ExplainedRanking,
   among: readonly number[],
 ): Promise<WordScores | undefined> {
@@ -82,6 +82,17 @@ export async function scoreWords(
   const statistics = statisticsFor(constraints.visibility)
   const query = { text: text!, among, isTyping, statistics, ...constraints }
   return requireLexical(context.store, context.collection).explain(context.key, query)
+}
+
+/** Returns the lexical scores of records with the constraints of a search. Omits records without a word of the question. */
+export async function scoreLexically(
+  ranking: ExplainedRanking,
+  among: readonly number[],
+): Promise<Map<number, number>> {
+  const scores = new Map<number, number>()
+  for (const word of (await scoreWords(ranking, among))?.words ?? [])
+    for (const { record, score } of word.scores) scores.set(record, (scores.get(record) ?? 0) + score)
+  return scores
 }
 
 function listOf(lists: RankedLists, name: (typeof listNames)[number]): readonly ScoredRecord[] {

@@ -6,6 +6,7 @@ import { requireLexical } from '../../storage/store-features.ts'
 import { statisticsFor } from '../../storage/visibility.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedQuery } from '../passage-operations.ts'
+import type { OrderedRanking } from './explanation.ts'
 import {
   type FeedbackPassage,
   feedbackPassagesMax,
@@ -194,14 +195,21 @@ export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRec
   return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
-/** Applies the requested reranking to the candidates of a ranking. */
+/** Returns all candidates of a ranking, best first, after the requested reranking. */
 export function applyReranking<S extends ScoredRecord>(
   { mode, reranking, serviceScores }: BaseRanking,
   candidates: readonly S[],
 ): readonly S[] {
   if (serviceScores) return rerankByScores(candidates, serviceScores)
   if (!reranking) return candidates
-  return rerank(candidates.slice(0, reranking.topK), reranking.lexical, lexicalRankWeight[mode])
+  const { topK, lexical } = reranking
+  return [...rerank(candidates.slice(0, topK), lexical, lexicalRankWeight[mode]), ...candidates.slice(topK)]
+}
+
+/** Orders the candidates of a ranking before and after reranking. */
+export function orderCandidates(ranking: BaseRanking): OrderedRanking<BaseRanking> {
+  const fused = fuseCandidates(ranking)
+  return { ranking, fused, ordered: applyReranking(ranking, fused) }
 }
 
 /**

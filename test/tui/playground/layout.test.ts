@@ -30,7 +30,7 @@ const sized = (columns: number, rows: number) =>
 describe('the layout', () => {
   test('has the settings beside the passages from 90 columns on', () => {
     expect(layout(sized(90, 30))).toMatchObject({ resultColumns: 63, above: [''] })
-    expect(layout(sized(90, 30)).side).toHaveLength(15)
+    expect(layout(sized(90, 30)).side).toHaveLength(18)
     const narrow = layout(sized(89, 30))
     expect(narrow).toMatchObject({ resultColumns: 89, side: undefined })
     expect(narrow.above).toEqual([
