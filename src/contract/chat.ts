@@ -108,6 +108,13 @@ export const Citation = z.object({
 })
 export type Citation = z.output<typeof Citation>
 
+/**
+ * Sentence of an answer that no passage supports, as offsets in UTF-16 units; `end` is exclusive. The metadata field
+ * `unsupported` of the answer contains all of them as JSON.
+ */
+const TextRange = z.object({ start: z.int().nonnegative(), end: z.int().positive() })
+export type TextRange = z.output<typeof TextRange>
+
 export const approvalDecisions = ['once', 'always', 'never'] as const
 const Approval = z.object({
   decision: z.enum(approvalDecisions).meta({

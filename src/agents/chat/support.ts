@@ -1,0 +1,185 @@
+import { stopwords, terms, words } from '../../base/words.ts'
+import { segmentsOf, withoutMarks } from './claims.ts'
+
+/** Texts that can support the sentences of an answer. */
+export interface Evidence {
+  /** Texts of passages, in Markdown. */
+  readonly passages: readonly string[]
+  /** Other text whose numbers and names an answer may repeat: the question, and titles of documents. */
+  readonly context: string
+}
+
+/** Returns a vector of length 1 for each text. */
+export type EmbedTexts = (texts: readonly string[]) => Promise<Float32Array[]>
+
+/**
+ * Minimum support of a sentence that is not marked. Chosen with labeled sentences so that few supported sentences are
+ * marked.
+ *
+ * @see docs/decisions/0052-faithfulness.md
+ */
+export const SUPPORT_MIN = 0.35
+
+/** Support of a sentence with a number or name that is not in the evidence, or that negates a sentence of it. */
+const CONTRADICTED = -1
+
+/**
+ * Minimum shares of the terms of a sentence that one sentence of a passage contains: for a sentence that counts as
+ * supported without the model, and for one that repeats it so closely that another small number, or a negation, is a
+ * contradiction.
+ */
+const COMMON_TERMS_MIN = { supported: 0.5, number: 0.6, negation: 0.75 }
+
+/** Maximum length of a piece of a passage. The sentence model reads about 256 tokens of a text. */
+const PIECE_CHARS_MAX = 1_000
+
+/** Minimum share of stop words in an English text. */
+const ENGLISH_STOPWORDS_MIN = 0.2
+
+/**
+ * Returns the support of sentences by passages, from -1 to 1: the largest share of the terms of a sentence that a sentence
+ * of a passage contains, or if that is below one half, the largest similarity in meaning. Sentences with a number or name
+ * that occurs nowhere in the evidence get -1, and so do sentences that repeat a sentence of a passage but negate it.
+ */
+export async function supportOf(
+  sentences: readonly string[],
+  { passages, context }: Evidence,
+  embed: EmbedTexts,
+): Promise<number[]> {
+  const pieces = passages.flatMap(piecesOf)
+  const facts = factsIn([...passages, context].join('\n'))
+  const supports = sentences.map(sentence => supportByWords(sentence, pieces, facts))
+  const unclear = sentences.filter((_, at) => supports[at] === undefined)
+  if (unclear.length === 0 || pieces.length === 0) return supports.map(support => support ?? 0)
+  const sentenceVectors = await embed(unclear)
+  const pieceVectors = await embed(pieces.map(({ text }) => text))
+  const similarities = sentenceVectors.map(vector =>
+    Math.max(...pieceVectors.map(other => dot(vector, other))),
+  )
+  return supports.map(support => support ?? similarities.shift()!)
+}
+
+/** Returns undefined if the words of a sentence do not decide its support. */
+function supportByWords(sentence: string, pieces: readonly Piece[], facts: Facts): number | undefined {
+  const sentenceTerms = [...new Set(terms(sentence))]
+  const shares = pieces.map(
+    piece => sentenceTerms.filter(term => piece.terms.has(term)).length / (sentenceTerms.length || 1),
+  )
+  const share = Math.max(0, ...shares)
+  if (hasUnknownFact(sentence, share, facts)) return CONTRADICTED
+  const nearest = pieces[shares.indexOf(share)]
+  const isNegated = nearest && negation.test(sentence) !== negation.test(nearest.text)
+  if (isNegated && share >= COMMON_TERMS_MIN.negation) return CONTRADICTED
+  return share >= COMMON_TERMS_MIN.supported ? share : undefined
+}
+
+/** Returns true if a text is probably in English, judging by its stop words. */
+export function isEnglish(text: string): boolean {
+  const all = words(text)
+  return all.filter(word => stopwords.has(word)).length >= ENGLISH_STOPWORDS_MIN * all.length
+}
+
+/** A sentence of a passage, or a line of a table or of code. */
+interface Piece {
+  readonly text: string
+  readonly terms: ReadonlySet<string>
+}
+
+function piecesOf(passage: string): Piece[] {
+  return segmentsOf(passage)
+    .map(({ start, end }) => passage.slice(start, end))
+    .flatMap(segment => (tableOrCode.test(segment) ? segment.split('\n') : [segment]))
+    .map(piece => withoutMarks(piece).slice(0, PIECE_CHARS_MAX))
+    .filter(text => words(text).length > 0)
+    .map(text => ({ text, terms: new Set(terms(text)) }))
+}
+
+const tableOrCode = /^[ \t>]*(?:\||```|~~~)/m
+
+/** Numbers and words of the evidence. Numbers are in digits. */
+interface Facts {
+  readonly numbers: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+  /** The first {@link NAME_STEM_CHARS} characters of longer words. */
+  readonly stems: ReadonlySet<string>
+}
+
+/** Number of characters that related names have in common, such as "Scotland" and "Scottish". */
+const NAME_STEM_CHARS = 4
+
+function factsIn(text: string): Facts {
+  const all = new Set(words(text))
+  return {
+    numbers: new Set([...numbersIn(text).keys()]),
+    words: all,
+    stems: new Set([...all].map(word => word.slice(0, NAME_STEM_CHARS))),
+  }
+}
+
+/** @param share  share of the terms of the sentence that the nearest sentence of a passage contains */
+function hasUnknownFact(sentence: string, share: number, facts: Facts): boolean {
+  const isRepeated = share >= COMMON_TERMS_MIN.number
+  for (const [number, isSmallWord] of numbersIn(sentence))
+    if (!facts.numbers.has(number) && (isRepeated || !isSmallWord)) return true
+  return namesIn(sentence).some(name => !isNameIn(name, facts))
+}
+
+const negation = /\b(?:not|never|no|cannot|without|except|neither|nor|none)\b|n['’]t\b/i
+
+const smallNumbers =
+  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'
+const tens = 'thirty forty fifty sixty seventy eighty ninety'
+const numberWords = new Map<string, number>([
+  ...smallNumbers.split(' ').map((word, at) => [word, at] as const),
+  ...tens.split(' ').map((word, at) => [word, 30 + 10 * at] as const),
+])
+
+/** Digits, or a word that is not a multiple of a larger number, as in "two hundred". */
+const numberOrWord = /\d+(?:[.,]\d+)*|[a-z]+(?! (?:hundred|thousand|million|billion))\b/g
+
+/**
+ * Returns the numbers of a text in digits. The value is true for numbers up to ten that are written as words, because
+ * sentences in other words often contain such numbers.
+ */
+function numbersIn(text: string): Map<string, boolean> {
+  const numbers = new Map<string, boolean>()
+  for (const [match] of text.toLowerCase().matchAll(numberOrWord)) {
+    const value = numberWords.get(match)
+    if (/\d/.test(match)) numbers.set(canonicalNumber(match), false)
+    else if (value !== undefined && !numbers.has(String(value))) numbers.set(String(value), value <= 10)
+  }
+  return numbers
+}
+
+/** Returns a number without separators of thousands and without zeros that do not change it. */
+function canonicalNumber(digits: string): string {
+  const plain = digits.replace(/,(?=\d{3}(?!\d))/g, '').replace(',', '.')
+  return Number.isNaN(Number(plain)) ? plain : String(Number(plain))
+}
+
+/** Words with a capital letter that do not start a sentence, and identifiers such as `HR-27` and `sync_timeout`. */
+const name =
+  /(?<=[^\s.!?:"“‘'(]\s+["“‘'(]?)\p{Lu}[\p{L}\p{N}'’-]*|\b\w+(?:[_.]\w+)+\b|\b(?=[\w-]*\d)\p{L}[\p{L}\p{N}-]+/gu
+
+/** Minimum length of a name without digits. Shorter ones are often abbreviations of words of the evidence. */
+const NAME_CHARS_MIN = 4
+
+function namesIn(sentence: string): string[] {
+  return [...sentence.matchAll(name)]
+    .map(([match]) => match.replace(/['’]s$/, ''))
+    .filter(match => /\p{L}/u.test(match) && (match.length >= NAME_CHARS_MIN || /\d/.test(match)))
+}
+
+function isNameIn(text: string, facts: Facts): boolean {
+  return words(text).every(
+    word =>
+      facts.words.has(word) ||
+      (word.length >= NAME_STEM_CHARS && facts.stems.has(word.slice(0, NAME_STEM_CHARS))),
+  )
+}
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0
+  for (let at = 0; at < a.length; at++) sum += a[at]! * b[at]!
+  return sum
+}
