@@ -1,4 +1,4 @@
-import { stopwords, terms, words } from '../../base/words.ts'
+import { terms, words } from '../../base/words.ts'
 import { segmentsOf, withoutMarks } from './claims.ts'
 
 /** Texts that can support the sentences of an answer. */
@@ -33,8 +33,14 @@ const COMMON_TERMS_MIN = { supported: 0.5, number: 0.6, negation: 0.75 }
 /** Maximum length of a piece of a passage. The sentence model reads about 256 tokens of a text. */
 const PIECE_CHARS_MAX = 1_000
 
-/** Minimum share of stop words in an English text. */
-const ENGLISH_STOPWORDS_MIN = 0.2
+/** Frequent English words that other languages rarely use. */
+const englishWords = new Set(
+  'the of and to is are for with that this these it its you your by from be been has have not or which at as if can when they their'.split(
+    ' ',
+  ),
+)
+/** Minimum share of these words in an English text. Whole passages have 0.25 or more, and texts in other languages up to 0.08. */
+const ENGLISH_SHARE_MIN = 0.1
 
 /**
  * Returns the support of sentences by passages, from -1 to 1: the largest share of the terms of a sentence that a sentence
@@ -73,10 +79,10 @@ function supportByWords(sentence: string, pieces: readonly Piece[], facts: Facts
   return share >= COMMON_TERMS_MIN.supported ? share : undefined
 }
 
-/** Returns true if a text is probably in English, judging by its stop words. */
+/** Returns true if a text is probably in English, judging by its most frequent words. */
 export function isEnglish(text: string): boolean {
   const all = words(text)
-  return all.filter(word => stopwords.has(word)).length >= ENGLISH_STOPWORDS_MIN * all.length
+  return all.filter(word => englishWords.has(word)).length >= ENGLISH_SHARE_MIN * all.length
 }
 
 /** A sentence of a passage, or a line of a table or of code. */

@@ -120,8 +120,8 @@ export class TurnTools {
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
     const sources: MessageSource[] = []
-    const cite = (passage: ToolPassage) => {
-      const number = citations.numberOf(passage)
+    const cite: ToolContext['cite'] = (passage, text) => {
+      const number = citations.numberOf(passage, text)
       passages.push({ ...passage, number })
       sources.push(...sourcesOf(passage))
       return number
