@@ -66,7 +66,7 @@ export default class ConversationsShow extends WbCommand {
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
     const unsupported = unsupportedSentences(message)
     const { heading, items } = unsupportedList(unsupported)
-    const marks = unsupported.length > 0 ? ['', heading, ...items] : []
+    const marks = unsupported.length > 0 ? ['', heading, ...items.map(item => `- ${item}`)] : []
     for (const line of marks)
       for (const part of wrapLine(indent + line, output.width, indent.length))
         output.result(output.style.dim(part.trimEnd()))
