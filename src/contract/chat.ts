@@ -109,11 +109,11 @@ export const Citation = z.object({
 export type Citation = z.output<typeof Citation>
 
 /**
- * Sentence of an answer that no passage supports, as offsets in UTF-16 units; `end` is exclusive. The metadata field
- * `unsupported` of the answer contains all of them as JSON.
+ * Part of an answer, as offsets in UTF-16 units; `end` is exclusive. The metadata field `unsupported` contains the
+ * sentences that no passage supports as JSON. It is absent if the answer was not checked.
  */
-const TextRange = z.object({ start: z.int().nonnegative(), end: z.int().positive() })
-export type TextRange = z.output<typeof TextRange>
+const SentenceRange = z.object({ start: z.int().nonnegative(), end: z.int().positive() })
+export type SentenceRange = z.output<typeof SentenceRange>
 
 export const approvalDecisions = ['once', 'always', 'never'] as const
 const Approval = z.object({

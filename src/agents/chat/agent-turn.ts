@@ -1,5 +1,5 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
-import type { TextRange, ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { SentenceRange, ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ImageInput } from '../../contract/images.ts'
@@ -420,7 +420,7 @@ export class AgentTurn {
    * that the turn has found. Returns undefined if they cannot be determined, for example because the answer cites a
    * passage of an earlier turn.
    */
-  async #findUnsupported(content: string): Promise<readonly TextRange[] | undefined> {
+  async #findUnsupported(content: string): Promise<readonly SentenceRange[] | undefined> {
     const { answerCheck, bases, citations, question, signal } = this.#options
     if (!answerCheck) return undefined
     const { citedPassages } = this.#reader

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
-import type { TextRange } from '../../contract/chat.ts'
+import type { SentenceRange } from '../../contract/chat.ts'
 import type { SentenceModel } from '../../sentence-model/sentence-model.ts'
 import { claimsIn } from './claims.ts'
 import { type EmbedTexts, type Evidence, isEnglish, SUPPORT_MIN, supportOf } from './support.ts'
@@ -34,7 +34,7 @@ export class AnswerCheck {
     answer: string,
     evidence: Evidence,
     signal: AbortSignal,
-  ): Promise<readonly TextRange[] | undefined> {
+  ): Promise<readonly SentenceRange[] | undefined> {
     if (evidence.passages.length === 0) return undefined
     if (!isEnglish(answer) || !isEnglish(evidence.passages.join('\n'))) return undefined
     const { clock, log } = this.deps

@@ -1,4 +1,4 @@
-import type { Citation, TextRange } from '../../contract/chat.ts'
+import type { Citation, SentenceRange } from '../../contract/chat.ts'
 import type { Completion } from '../../models/chat/completion.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
@@ -68,7 +68,7 @@ export interface TurnEnding {
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
   /** Sentences that no passage supports; undefined if the answer was not checked. */
-  readonly unsupported?: readonly TextRange[] | undefined
+  readonly unsupported?: readonly SentenceRange[] | undefined
   /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
   /** Labels of the MCP servers that the caller must sign in to. */

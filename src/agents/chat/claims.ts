@@ -1,9 +1,9 @@
 import { words } from '../../base/words.ts'
-import type { TextRange } from '../../contract/chat.ts'
+import type { SentenceRange } from '../../contract/chat.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
 
 /** A sentence of an answer that states something about its subject. */
-export interface Claim extends TextRange {
+export interface Claim extends SentenceRange {
   /** The sentence without Markdown marks and citations. */
   readonly text: string
 }
@@ -40,7 +40,7 @@ export function claimsIn(answer: string): Claim[] {
   })
 }
 
-function sentencesIn(text: string): TextRange[] {
+function sentencesIn(text: string): SentenceRange[] {
   const sentences: { start: number; end: number }[] = []
   for (const segment of segmentsOf(text)) {
     let { start } = segment
@@ -65,7 +65,7 @@ function sentencesIn(text: string): TextRange[] {
 }
 
 /** Returns the parts of a Markdown text that may be sentences, with the marks and headings before them. */
-export function segmentsOf(text: string): TextRange[] {
+export function segmentsOf(text: string): SentenceRange[] {
   const { offsets, count } = findBreaks(text)
   const edges = [0, ...offsets.subarray(0, count), text.length]
   return edges.slice(1).map((end, at) => ({ start: edges[at]!, end }))
