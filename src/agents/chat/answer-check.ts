@@ -12,6 +12,9 @@ const CHECK_MS = 2_000
 /** Maximum number of characters to embed at once, so that searches do not wait for the whole check. */
 const BATCH_CHARS_MAX = 1_000
 
+/** Maximum number of characters of an answer and its passages. More could not be compared within the time limit. */
+const CHECKED_CHARS_MAX = 50_000
+
 export interface AnswerCheckDependencies {
   readonly model: Pick<SentenceModel, 'embed'>
   readonly clock: Clock
@@ -28,15 +31,16 @@ export class AnswerCheck {
 
   /**
    * Returns the unsupported sentences of an answer, in order. Never fails: returns undefined if the answer or the passages
-   * are not in English, if there are no passages, if the model fails, after two seconds, or if the signal fires.
+   * are not in English or too long, if there are no passages, if the model fails, after two seconds, or if the signal fires.
    */
   async unsupportedSentences(
     answer: string,
     evidence: Evidence,
     signal: AbortSignal,
   ): Promise<readonly SentenceRange[] | undefined> {
-    if (evidence.passages.length === 0) return undefined
-    if (!isEnglish(answer) || !isEnglish(evidence.passages.join('\n'))) return undefined
+    const passagesText = evidence.passages.join('\n')
+    if (passagesText === '' || passagesText.length + answer.length > CHECKED_CHARS_MAX) return undefined
+    if (!isEnglish(answer) || !isEnglish(passagesText)) return undefined
     const { clock, log } = this.deps
     const claims = claimsIn(answer)
     const texts = claims.map(({ text }) => text)

@@ -80,9 +80,9 @@ function isClaim(text: string): boolean {
 /** Removes citations, addresses of links, and marks of emphasis and code from a Markdown text. */
 export function withoutMarks(markdown: string): string {
   return markdown
-    .replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, '$1')
+    .replace(/!?\[([^\]\n]{0,500})\]\([^)\n]{0,2000}\)/g, '$1')
     .replace(/ ?\[\d{1,4}\]/g, '')
-    .replace(/[*`]+|(?<!\w)_+|_+(?!\w)/g, '')
+    .replace(/[*`]+|(?<!\w)_{1,3}|_{1,3}(?!\w)/g, '')
     .replace(/\s+/g, ' ')
     .trim()
 }

@@ -141,7 +141,7 @@ const numberWords = new Map<string, number>([
 ])
 
 /** Digits, or a word that is not a multiple of a larger number, as in "two hundred". */
-const numberOrWord = /\d+(?:[.,]\d+)*|[a-z]+(?! (?:hundred|thousand|million|billion))\b/g
+const numberOrWord = /\d+(?:[.,]\d+)*|\b[a-z]{1,20}\b(?! (?:hundred|thousand|million|billion))/g
 
 /**
  * Returns the numbers of a text in digits. The value is true for numbers up to ten that are written as words, because
@@ -163,17 +163,22 @@ function canonicalNumber(digits: string): string {
   return Number.isNaN(Number(plain)) ? plain : String(Number(plain))
 }
 
-/** Words with a capital letter that do not start a sentence, and identifiers such as `HR-27` and `sync_timeout`. */
-const name =
-  /(?<=[^\s.!?:"“‘'(]\s+["“‘'(]?)\p{Lu}[\p{L}\p{N}'’-]*|\b\w+(?:[_.]\w+)+\b|\b(?=[\w-]*\d)\p{L}[\p{L}\p{N}-]+/gu
-
 /** Minimum length of a name without digits. Shorter ones are often abbreviations of words of the evidence. */
 const NAME_CHARS_MIN = 4
+/** Maximum length of a name. Longer words are data, such as hashes. */
+const NAME_CHARS_MAX = 64
 
+/** Returns words with a capital letter that do not start a sentence, and identifiers such as `HR-27` and `sync_timeout`. */
 function namesIn(sentence: string): string[] {
-  return [...sentence.matchAll(name)]
-    .map(([match]) => match.replace(/['’]s$/, ''))
-    .filter(match => /\p{L}/u.test(match) && (match.length >= NAME_CHARS_MIN || /\d/.test(match)))
+  const all = sentence.split(' ')
+  return all.flatMap((each, at) => {
+    if (each.length > NAME_CHARS_MAX) return []
+    const word = each.replace(/^[("“‘'[]+/, '').replace(/(?:['’]s)?[)"”’'\].,;:!?]*$/, '')
+    const isCapitalized = at > 0 && !/[.!?:"“]$/.test(all[at - 1]!) && /^\p{Lu}/u.test(word)
+    const isIdentifier = /\w[_.]\w/.test(word) || (/^\p{L}/u.test(word) && /\d/.test(word))
+    const isLong = word.length >= NAME_CHARS_MIN || /\d/.test(word)
+    return (isCapitalized || isIdentifier) && isLong && /\p{L}/u.test(word) ? [word] : []
+  })
 }
 
 function isNameIn(text: string, facts: Facts): boolean {
