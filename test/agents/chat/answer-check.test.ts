@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { AnswerCheck } from '../../../src/agents/chat/answer-check.ts'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
 import { type FakeSentenceModel, fakeSentenceModel } from '../../fakes/sentence-model.ts'
@@ -105,6 +106,18 @@ test('stores the answer unchecked if the sentence model fails', async () => {
   expect(chat.loggedProblems.map(({ message }) => message)).toContain(
     'an answer was not compared with its passages',
   )
+})
+
+test('does not compare texts that are too long', async () => {
+  const embed = vi.fn()
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const check = new AnswerCheck({ model: { embed }, clock: new TestClock(), log })
+  const passages = ['It is the end of the day. '.repeat(2_000)]
+  const { signal } = new AbortController()
+  expect(
+    await check.unsupportedSentences(`${invented} It is so.`, { passages, context: '' }, signal),
+  ).toBeUndefined()
+  expect(embed).not.toHaveBeenCalled()
 })
 
 /** Opens a chat whose sentence model does not respond during a check. */

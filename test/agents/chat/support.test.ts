@@ -36,10 +36,22 @@ test.each([
   'The parcel arrives within thirty days of the order.',
   'The parcel arrives within nine days of the order.',
   'The parcel arrives in Norway within 14 days.',
-  'The software can be returned to `form_7.pdf`.',
+  'The software can be returned to form_7.pdf.',
+  'The software can be returned with the form HR-27.',
+  'The shop gives the parcel to the "Post of Norway".',
   'Opened software can be returned to the shop.',
 ])('rejects the facts of %j', async sentence => {
   expect(await supportByWords(sentence)).toBe(-1)
+})
+
+test('reads long words and runs of marks in linear time', async () => {
+  const started = performance.now()
+  for (const piece of ['a', '_', '[', 'a-']) {
+    const text = `The parcel is ${piece.repeat(100_000)} thousand`
+    expect(claimsIn(text).length).toBeLessThanOrEqual(1)
+    await supportByWords(text)
+  }
+  expect(performance.now() - started).toBeLessThan(5_000)
 })
 
 test.each([
