@@ -1,4 +1,5 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
+import type { Agent } from '../../contract/agents.ts'
 import type { SentenceRange, ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -45,6 +46,7 @@ export interface AgentTurnOptions {
   /** Undefined to store answers without a check. */
   readonly answerCheck: Pick<AnswerCheck, 'unsupportedSentences'> | undefined
   readonly bases: readonly TurnBase[]
+  readonly agent: Pick<Agent, 'systemPrompt'>
   readonly dataTags: DataTags
   readonly system: string
   /** Passages in the prompt. */
@@ -114,6 +116,9 @@ export class AgentTurn {
   /** Everything from which the answer can be derived: the history, passages in the prompt, and tool results. */
   readonly #sources = new SourceSet()
   #sourcesCheckedAt: number
+  /** Results of built-in tools that contain no passages, such as the number of documents. */
+  readonly #factResults: string[] = []
+  #hasOtherText = false
   #isFinished = false
   #partialAnswer: Message | undefined
 
@@ -342,6 +347,8 @@ export class AgentTurn {
     const startedAt = clock.now()
     const result = await turnTools.run(call, decision, signal)
     this.#repeatedCalls.add(call, result)
+    this.#hasOtherText ||= result.hasOtherText
+    if (result.passages.length === 0) this.#factResults.push(result.content)
     this.#tally = { ...this.#tally, passages: [...this.#tally.passages, ...result.groundingPassages] }
     yield* this.#storeResult(call, result, clock.now() - startedAt)
   }
@@ -417,12 +424,12 @@ export class AgentTurn {
 
   /**
    * Returns the sentences of the answer that its passages do not support: those that it cites, or if it cites none, those
-   * that the turn has found. Returns undefined if they cannot be determined, for example because the answer cites a
-   * passage of an earlier turn.
+   * that the turn has found. Returns undefined if they cannot be determined: because the answer cites a passage of an
+   * earlier turn, or because a tool has returned other text.
    */
   async #findUnsupported(content: string): Promise<readonly SentenceRange[] | undefined> {
-    const { answerCheck, bases, citations, question, signal } = this.#options
-    if (!answerCheck) return undefined
+    const { answerCheck, agent, bases, citations, question, signal } = this.#options
+    if (!answerCheck || this.#hasOtherText) return undefined
     const { citedPassages } = this.#reader
     const passages = citedPassages.length > 0 ? citedPassages : this.#tally.passages
     const isOff = ({ knowledgeBaseId }: ToolPassage) =>
@@ -430,7 +437,7 @@ export class AgentTurn {
     const texts = passages.map(passage => citations.textOf(passage))
     if (passages.some(isOff) || !texts.every(text => text !== undefined)) return undefined
     const titles = passages.flatMap(({ title, sourceFilename }) => [title, sourceFilename])
-    const context = [question, ...titles].filter(Boolean).join('\n')
+    const context = [question, agent.systemPrompt, ...titles, ...this.#factResults].filter(Boolean).join('\n')
     return answerCheck.unsupportedSentences(content, { passages: texts, context }, signal)
   }
 

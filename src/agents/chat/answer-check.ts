@@ -12,7 +12,7 @@ const CHECK_MS = 2_000
 /** Maximum number of characters to embed at once, so that searches do not wait for the whole check. */
 const BATCH_CHARS_MAX = 1_000
 
-/** Maximum number of characters of an answer and its passages. More could not be compared within the time limit. */
+/** Maximum number of characters of an answer and its evidence. More could not be compared within the time limit. */
 const CHECKED_CHARS_MAX = 50_000
 
 export interface AnswerCheckDependencies {
@@ -39,7 +39,8 @@ export class AnswerCheck {
     signal: AbortSignal,
   ): Promise<readonly SentenceRange[] | undefined> {
     const passagesText = evidence.passages.join('\n')
-    if (passagesText === '' || passagesText.length + answer.length > CHECKED_CHARS_MAX) return undefined
+    const chars = passagesText.length + evidence.context.length + answer.length
+    if (passagesText === '' || chars > CHECKED_CHARS_MAX) return undefined
     if (!isEnglish(answer) || !isEnglish(passagesText)) return undefined
     const { clock, log } = this.deps
     const claims = claimsIn(answer)

@@ -5,7 +5,7 @@ import { segmentsOf, withoutMarks } from './claims.ts'
 export interface Evidence {
   /** Texts of passages, in Markdown. */
   readonly passages: readonly string[]
-  /** Other text whose numbers and names an answer may repeat: the question, and titles of documents. */
+  /** Other text whose numbers and names an answer may repeat, such as the question and titles of documents. */
   readonly context: string
 }
 

@@ -2,6 +2,8 @@ import { expect, test, vi } from 'vitest'
 import { AnswerCheck } from '../../../src/agents/chat/answer-check.ts'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import { startMcpServer } from '../../fakes/mcp-server.ts'
 import { type FakeSentenceModel, fakeSentenceModel } from '../../fakes/sentence-model.ts'
 import { TestClock, type TestRuntime } from '../../harness/runtime.ts'
 import { eventData, openTestChat } from '../../harness/test-chat.ts'
@@ -63,6 +65,37 @@ test('marks another number and another name', async () => {
   ]
   expect(await ask(chat, `${number} ${name}`)).toEqual([number, name])
   expect(await ask(chat, 'Is it paid within 30 days? No, it is not paid in that time [1].')).toEqual([])
+})
+
+test('accepts numbers that another built-in tool has returned', async () => {
+  const chat = await openChat()
+  const answer = `${faithful} The money is returned in 2 documents.`
+  expect(await ask(chat, answer)).toEqual(['The money is returned in 2 documents.'])
+  chat.model.script({ toolCalls: [{ name: 'count_documents' }] })
+  expect(await ask(chat, answer)).toEqual([])
+})
+
+test('does not check an answer that can contain text of an MCP tool', async () => {
+  const call = () => ({ content: [{ type: 'text' as const, text: invented }] })
+  const { url } = await startMcpServer({ tools: [{ name: 'echo', call }] })
+  const chat = await openChat({
+    async prepare(opened, workspaceId) {
+      const body = { label: 'echoes', url }
+      const { mcpServerId } = await opened.call(mcpServers.create, { params: { workspaceId }, body })
+      const fields = await createHandbook()(opened, workspaceId)
+      return { ...fields, toolIds: ['search_kb', `mcp:${mcpServerId}:echo`] }
+    },
+  })
+  const answers = [searching, { text: `${faithful} ${invented}` }]
+  chat.model.respond(({ body }) => {
+    const { name } = (body.tools as { function: { name: string } }[])
+      .map(tool => tool.function)
+      .find(tool => tool.name !== 'search_kb')!
+    return (body.messages as unknown[]).length === 2 ? { toolCalls: [{ name }] } : answers.shift()!
+  })
+  const [done] = eventData(await chat.stream('when are refunds paid?'), 'done')
+  expect(done!.metadata).toHaveProperty('citations')
+  expect(markedIn(done!)).toBeUndefined()
 })
 
 test('compares an answer that cites nothing with the passages that were found', async () => {
