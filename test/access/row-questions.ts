@@ -384,7 +384,8 @@ export class RowQuestions {
     const { items } = (await this.#state.target.as(principalId)(`GET ${path}/messages`)).body as {
       items: { role: string; metadata: Record<string, string> }[]
     }
-    const found = citedDocuments(items.find(({ role }) => role === 'agent')!.metadata)
+    const { metadata } = items.find(({ role }) => role === 'agent')!
+    const found = citedDocuments(metadata)
     const isVisible = ({ knowledgeBaseId, documentId }: ModelAnswer['cited'][number]) => {
       const base = this.#state.bases.find(other => other.knowledgeBaseId === knowledgeBaseId)!
       const row = base.rows.find(({ id }) => id === documentId)
@@ -397,6 +398,8 @@ export class RowQuestions {
       ids(cited.filter(isVisible)),
       ids(found),
     )
+    if (metadata.unsupported !== undefined && !cited.every(isVisible))
+      this.#state.reportLeak(`${principalId} reads which sentences hidden documents do not support`)
   }
 }
 

@@ -70,6 +70,20 @@ describe('without a terminal', () => {
     expect(runtime.sentMessages).toEqual([{ content: 'which laws?' }])
   })
 
+  test('names the sentences that no source supports on stderr', async () => {
+    const { sandbox } = await createChatSandbox(async turn => {
+      const text = 'It is true [1]. It is **invented** [2].'
+      const unsupported = JSON.stringify([{ start: 16, end: text.length }])
+      await turn.finish(text, { ...citationMetadata(), unsupported })
+    })
+    const { stdout, stderr } = await sandbox.wb(['ask', 'which laws?'])
+    expect(stdout).toContain('It is true [1]. It is **invented** [2].\n')
+    expect(stderr).toContain('  1 sentence is not supported by the sources:\n    It is **invented**.\n')
+    const json = await sandbox.wb(['ask', 'which laws?', '--json'])
+    const done = JSON.parse(json.stdout.trim().split('\n').at(-1)!)
+    expect(done.data.metadata.unsupported).toBe('[{"start":16,"end":39}]')
+  })
+
   test('--image sends files with the media type of their content', async () => {
     const { sandbox, runtime } = await createChatSandbox()
     writeFileSync(join(sandbox.home, 'a.png'), imageBytes('image/png'))
