@@ -104,7 +104,7 @@ export function openModels({
     catalog: new ModelCatalog({ ...deps, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, deps),
-    openReranker: service => openReranker(service, deps),
+    openReranker: service => openReranker(service, chatDeps),
     openChat: service => openServiceModel(service, chatDeps),
     runtimeChat: () => openConfiguredModel(chatDeps),
     chatProblem: async service =>
@@ -114,7 +114,7 @@ export function openModels({
       findServiceProblem(async () => {
         if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
       }),
-    rerankingProblem: service => findServiceProblem(() => checkReranker(service, deps)),
+    rerankingProblem: service => findServiceProblem(() => checkReranker(service, chatDeps)),
     probe: (service, changes, signal) => probeModel(service, changes, signal, chatDeps),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
