@@ -19,6 +19,7 @@ import {
 import { scoreByChatModel } from './llm-reranker.ts'
 import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
 import { fieldOfUntrusted, ProviderFailure, providerTimeout } from './provider/provider-failure.ts'
+import type { RerankerPauses } from './reranker-pauses.ts'
 
 /** Path of requests below the base URL, in both protocols. */
 const path = '/rerank'
@@ -29,7 +30,9 @@ const timeoutMsMax = 10_000
 const responseBytesMax = 1_000_000
 const concurrentRequestsMax = 4
 
-type RerankerDependencies = Omit<ChatDependencies, 'retriesMax'>
+interface RerankerDependencies extends Omit<ChatDependencies, 'retriesMax'> {
+  readonly pauses: RerankerPauses
+}
 
 /** Scores passages by their relevance to a question. */
 export interface Reranker {
@@ -75,8 +78,8 @@ const dialects: Record<RerankProtocol, RerankDialect> = {
 }
 
 /**
- * Opens a reranker that calls the provider of a service. Resolves the endpoint and the credential for each call. It does
- * not retry, because a search waits for it.
+ * Opens a reranker that calls the provider of a service, unless the service is paused. Resolves the endpoint and the
+ * credential for each call. It does not retry, because a search waits for it.
  *
  * @see docs/services.md#rerankers
  */
@@ -90,18 +93,25 @@ export function openReranker(service: RerankingService, deps: RerankerDependenci
     async score(question, passages, signal) {
       const score = isChat ? scoreByChatModel : scoreByProtocol
       const scoreAll = (scoreSignal: AbortSignal) => score(service, { question, passages }, scoreSignal, deps)
+      deps.pauses.start(service)
       try {
-        return await withTimeout(systemClock, timeoutMs, scoreAll, signal)
+        const scores = await withTimeout(systemClock, timeoutMs, scoreAll, signal)
+        deps.pauses.recordResponse(service)
+        return scores
       } catch (error) {
         signal.throwIfAborted()
-        throw error instanceof TimedOut ? providerTimeout(error) : error
+        const failure = error instanceof TimedOut ? providerTimeout(error) : error
+        const hasTimedOut = failure instanceof ProviderFailure && failure.cause instanceof TimedOut
+        if (hasTimedOut) deps.pauses.recordTimeout(service)
+        else deps.pauses.recordResponse(service)
+        throw failure
       }
     },
   }
 }
 
 /**
- * Resolves the endpoint and the credential of a service, without sending a request.
+ * Resolves the endpoint and the credential of a service, without sending a request. Checks that it is not paused.
  *
  * @throws ProviderFailure  the service cannot be called
  * @throws llm_credential_missing
@@ -109,6 +119,8 @@ export function openReranker(service: RerankingService, deps: RerankerDependenci
 export async function checkReranker(service: RerankingService, deps: RerankerDependencies): Promise<void> {
   if (isChatProvider(service.provider)) await openChat(service, { ...deps, retriesMax: 0 }).check()
   else await rerankCall(service, deps)
+  const failure = deps.pauses.failure(service)
+  if (failure) throw failure
 }
 
 async function scoreByProtocol(

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
+import { rerankingServices } from '../../src/contract/services.ts'
 import { type Base, makeBase } from './resources.ts'
 import type { TestRuntime } from './runtime.ts'
 
@@ -37,4 +38,12 @@ export async function searchTexts(wb: TestRuntime, base: Base, fields: object = 
     scores: hits.map(hit => hit.score),
     ignored: headers.get('x-workbase-ignored'),
   }
+}
+
+/** Returns the problem of the reranking service of a knowledge base. */
+export async function showProblem({ call }: TestRuntime, base: Base) {
+  const { workspaceId } = base.params
+  const rerankingServiceId = (await base.show()).rerankingServiceId!
+  const params = { workspaceId, rerankingServiceId }
+  return (await call(rerankingServices.show, { params, query: { includeProblem: 'true' } })).problem
 }

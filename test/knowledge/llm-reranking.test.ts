@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { chunkingServices, rerankingServices } from '../../src/contract/services.ts'
+import { chunkingServices } from '../../src/contract/services.ts'
 import { type ChatServer, type ChatStep, refusals, startChatServer } from '../fakes/chat-server.ts'
-import { makeRerankedBase, question, searchTexts } from '../harness/reranked-base.ts'
+import { makeRerankedBase, question, searchTexts, showProblem } from '../harness/reranked-base.ts'
 import type { Base } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
 
@@ -152,11 +152,7 @@ test('a model without a usable credential is not called, and the service shows t
   const base = await baseWithModel({ credentialRef: 'env:OTHER_KEY' })
   expect((await searchTexts(wb, base)).ignored).toBe('rerank')
   expect(model.received).toEqual([])
-  const { workspaceId } = base.params
-  const { items } = await wb.call(rerankingServices.list, { params: { workspaceId } })
-  const params = { workspaceId, rerankingServiceId: items[0]!.rerankingServiceId }
-  const { problem } = await wb.call(rerankingServices.show, { params, query: { includeProblem: 'true' } })
-  expect(problem!.message).toBe(
+  expect((await showProblem(wb, base))!.message).toBe(
     `reranking service "reranker" (openai) uses env:OTHER_KEY, which is not released for ${model.host}`,
   )
 })

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
+import { rerankingServices } from '../../src/contract/services.ts'
 import { type RerankServer, type RerankStep, startRerankServer } from '../fakes/rerank-server.ts'
-import { makeRerankedBase, question, searchTexts } from '../harness/reranked-base.ts'
-import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
+import { makeRerankedBase, question, searchTexts, showProblem } from '../harness/reranked-base.ts'
+import type { Base } from '../harness/resources.ts'
+import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 
 let provider: RerankServer
 let wb: TestRuntime
@@ -205,4 +207,62 @@ test('a search that returns from a service does not call providers of new knowle
   expect(made.status).toBe(201)
   expect((await searching).status).toBe(200)
   expect(provider.received.map(({ url }) => url)).toEqual(['/v1/rerank'])
+})
+
+describe('a service that hangs is skipped', () => {
+  const clock = new TestClock()
+  let base: Base
+  beforeEach(async () => {
+    wb = await open({ clock })
+    base = await baseWithService({ credentialRef: null, requestTimeoutMs: 50 })
+    provider.script({ hangs: true }, { hangs: true }, { hangs: true })
+    for (let count = 0; count < 3; count++) await searchTexts(wb, base)
+    expect(provider.received).toHaveLength(3)
+  })
+
+  /** Searches the given number of times. Returns how many requests the service received. */
+  async function countRequests(searches: number): Promise<number> {
+    const before = provider.received.length
+    await Promise.all(Array.from({ length: searches }, () => searchTexts(wb, base)))
+    return provider.received.length - before
+  }
+
+  test('for 30 seconds, and the answer and the service say so', async () => {
+    clock.advance(29_000)
+    expect((await searchTexts(wb, base)).ignored).toBe('rerank')
+    expect(provider.received).toHaveLength(3)
+    expect((await showProblem(wb, base))!.message).toMatch(/^is paused/)
+    clock.advance(1_000)
+    expect(await searchTexts(wb, base)).toMatchObject({ ignored: null })
+    expect(await showProblem(wb, base)).toBeNull()
+    expect(await countRequests(4)).toBe(4)
+  })
+
+  test('and then called by one search at a time until it responds', async () => {
+    clock.advance(30_000)
+    provider.script({ hangs: true })
+    expect(await countRequests(4)).toBe(1)
+    expect(await countRequests(4)).toBe(0)
+    clock.advance(30_000)
+    expect(await countRequests(1)).toBe(1)
+    expect(await countRequests(4)).toBe(4)
+  })
+
+  test('until it is changed', async () => {
+    const { workspaceId } = base.params
+    const rerankingServiceId = (await base.show()).rerankingServiceId!
+    clock.advance(1_000)
+    await wb.call(rerankingServices.update, {
+      params: { workspaceId, rerankingServiceId },
+      body: { requestTimeoutMs: 2_000 },
+    })
+    expect((await searchTexts(wb, base)).ignored).toBeNull()
+  })
+})
+
+test('a service that responds between timeouts is not skipped', async () => {
+  const base = await baseWithService({ requestTimeoutMs: 50 })
+  provider.script({ hangs: true }, { hangs: true }, { status: 500 }, { hangs: true }, { hangs: true })
+  for (let count = 0; count < 6; count++) await searchTexts(wb, base)
+  expect(provider.received).toHaveLength(6)
 })
