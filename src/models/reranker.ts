@@ -1,5 +1,4 @@
 import pMap from 'p-map'
-import { systemClock } from '../base/clock.ts'
 import { TimedOut, withTimeout } from '../base/deadline.ts'
 import {
   chatProviders,
@@ -95,7 +94,7 @@ export function openReranker(service: RerankingService, deps: RerankerDependenci
       const scoreAll = (scoreSignal: AbortSignal) => score(service, { question, passages }, scoreSignal, deps)
       deps.pauses.start(service)
       try {
-        const scores = await withTimeout(systemClock, timeoutMs, scoreAll, signal)
+        const scores = await withTimeout(deps.clock, timeoutMs, scoreAll, signal)
         deps.pauses.recordResponse(service)
         return scores
       } catch (error) {
