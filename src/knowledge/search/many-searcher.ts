@@ -87,7 +87,7 @@ export class ManySearcher {
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
     const { space, filters, queue, sentences, reranking } = this.parts
     const once = embedOncePerService(space)
-    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking)
+    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking, true)
     const rank = (prepared: readonly PreparedSearch[]) =>
       this.forEachBase(prepared, onDeleted, async one => ({
         ...one,
