@@ -11,6 +11,8 @@ export const sourcePayloadKey = '$source'
  */
 export const statusPayloadKey = '$status'
 
+/** Payload key with the section of a chunk: the headings at its start, such as `Security > Revoke a key`. */
+export const sectionPayloadKey = 'chunk.section'
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.
@@ -22,6 +24,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunkText',
   'visible_to',
   'chunker.id',
+  sectionPayloadKey,
   ownerPayloadKey,
   sourcePayloadKey,
   statusPayloadKey,

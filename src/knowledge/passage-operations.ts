@@ -17,6 +17,7 @@ import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { sectionsAt } from './chunk/sections.ts'
 import { extractNatively, type SourceFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
@@ -37,6 +38,8 @@ export interface EmbeddedQuery {
 export interface PreparedText {
   readonly chunkerId: string
   readonly chunks: string[]
+  /** Headings at the start of each chunk: see {@link sectionsAt}. Empty if the text is not Markdown. */
+  readonly sections: readonly (string | undefined)[]
   readonly embedded: EmbeddedVectors | undefined
 }
 
@@ -61,13 +64,16 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       title: string | null
       service: ChunkerSettings
       override: Ingest['chunker']
+      hasSections: boolean
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
-      const chunks = chunker.chunk(input.text)
+      const spans = chunker.chunk(input.text)
+      const chunks = spans.map(({ start, end }) => input.text.slice(start, end))
+      const sections = input.hasSections ? sectionsAt(input.text, spans) : []
       const passages = chunks.map(text => ({ title: input.title, text }))
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
-      return { chunkerId: chunker.id, chunks, embedded }
+      return { chunkerId: chunker.id, chunks, sections, embedded }
     },
 
     embed: (input: { key: CollectionKey; passages: readonly EmbeddedPassage[] }) =>

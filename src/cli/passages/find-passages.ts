@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
+import { sectionPayloadKey } from '../../contract/fields.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { SearchExplanation } from '../../contract/search-explanation.ts'
@@ -28,6 +29,8 @@ export interface Passage {
   readonly text: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
+  /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
+  readonly section?: string | undefined
   /** Document of the passage; undefined if it was deleted, or the passage has no document. */
   readonly document: Document | undefined
 }
@@ -133,6 +136,7 @@ export async function withDocuments(
       text: payloadText(hit, 'chunkText') ?? '',
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
+      section: payloadText(hit, sectionPayloadKey),
       document: (documentId !== null && documentsById.get(documentId)) || undefined,
     }
   })
