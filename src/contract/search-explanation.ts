@@ -90,6 +90,10 @@ export const SearchExplanation = z
       .object({
         from: z.int().min(1).meta({ description: 'rank before reranking' }),
         to: z.int().min(1).meta({ description: 'rank after reranking' }),
+        service: z
+          .string()
+          .nullable()
+          .meta({ description: 'name of the reranking service; null for reranking by words' }),
       })
       .nullable()
       .meta({ description: 'change by reranking; null if the hits were not reranked' }),

@@ -16,7 +16,8 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type ChunkerSettings, createChunker, type TextChunk } from './chunk/index.ts'
+import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { sectionsAt } from './chunk/sections.ts'
 import { extractNatively, type SourceFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
@@ -31,6 +32,15 @@ export interface EmbeddedQuery {
   readonly vector: Float32Array
   /** Words of the query that the model does not know. The vector does not represent them. */
   readonly unknownWords: readonly string[]
+}
+
+/** A chunk, which is a slice of the text. */
+export interface TextChunk {
+  /** Offset of the chunk in the text, in UTF-16 units. */
+  readonly start: number
+  readonly text: string
+  /** Headings at the start of the chunk: see {@link sectionsAt}; undefined if the text is not Markdown. */
+  readonly section?: string | undefined
 }
 
 /** The chunks of a text, with their vectors if the runtime fits the space. */
@@ -61,10 +71,17 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       title: string | null
       service: ChunkerSettings
       override: Ingest['chunker']
+      hasSections: boolean
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
-      const chunks = chunker.chunk(input.text)
+      const spans = chunker.chunk(input.text)
+      const sections = input.hasSections ? sectionsAt(input.text, spans) : []
+      const chunks = spans.map(({ start, end }, at) => ({
+        start,
+        text: input.text.slice(start, end),
+        section: sections[at],
+      }))
       const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
       return { chunkerId: chunker.id, chunks, embedded }

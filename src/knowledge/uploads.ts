@@ -21,6 +21,7 @@ const attachmentChunks = {
     overlapSize: 0,
   },
   override: undefined,
+  hasSections: false,
   fittedIn: undefined,
 } as const
 

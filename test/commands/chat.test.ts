@@ -174,6 +174,17 @@ describe('without a terminal', () => {
     )
   })
 
+  test.each([[], ['--no-stream']])(
+    'explains once where to set the key of OpenRouter: %o',
+    async (...form) => {
+      const { sandbox, runtime } = await createChatSandbox()
+      const hint = 'Set OPENROUTER_API_KEY where the runtime is started.'
+      runtime.refusal = { ...noModel, hint }
+      const { stderr } = await sandbox.wb(['ask', 'why?', ...form])
+      expect(stderr.match(/OPENROUTER_API_KEY/g)).toHaveLength(1)
+    },
+  )
+
   test.each([
     [
       '--no-stream',

@@ -77,7 +77,8 @@ test('says that a document has no passages, or that sentence vectors are missing
     status: 'pending',
     remedies: [{ action: 'wait' }],
   })
-  expect((await whyNot(wb, base, weak, { topK: 1 })).remedies).toContainEqual({ action: 'waitForVectors' })
+  const { remedies } = await whyNot(wb, base, weak, { text: 'withdraw a key', topK: 1 })
+  expect(remedies).toContainEqual({ action: 'waitForVectors' })
 })
 
 test('sentence vectors are missing only if the search would use them', async () => {
@@ -85,9 +86,12 @@ test('sentence vectors are missing only if the search would use them', async () 
   await wb.settle()
   const added = await ingest('A gardener has a key.')
   const remediesOf = async (body: object) =>
-    (await whyNot(wb, base, added, { topK: 1, ...body })).remedies.map(({ action }) => action)
+    (await whyNot(wb, base, added, { text: 'withdraw a key', topK: 1, ...body })).remedies.map(
+      ({ action }) => action,
+    )
   expect(await remediesOf({})).toContain('waitForVectors')
   expect(await remediesOf({ lexicalWeight: 1 })).not.toContain('waitForVectors')
+  expect(await remediesOf({ text: 'revoke a key' })).not.toContain('waitForVectors')
   await wb.settle()
   expect(await remediesOf({})).not.toContain('waitForVectors')
 })

@@ -26,7 +26,9 @@ export interface ExplanationLine {
 export function explanationLines(explanation: SearchExplanation, width: number): ExplanationLine[] {
   const { rerank, knowledgeBaseWeight } = explanation
   const notes = [
-    ...(rerank ? [`reranked from ${rerank.from} to ${rerank.to}`] : []),
+    ...(rerank
+      ? [plainLine(`reranked by ${rerank.service ?? 'words'} from ${rerank.from} to ${rerank.to}`)]
+      : []),
     ...(knowledgeBaseWeight === undefined
       ? []
       : [`knowledge base × ${formatScore(knowledgeBaseWeight)} of ${formatScore(explanation.fusedScore)}`]),

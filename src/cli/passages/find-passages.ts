@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
+import { sectionPayloadKey } from '../../contract/fields.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { SearchExplanation } from '../../contract/search-explanation.ts'
@@ -30,6 +31,8 @@ export interface Passage {
   readonly chunkIndex: number | null
   /** Range of the chunks that the text consists of; undefined for a single chunk. */
   readonly chunks?: SearchHit['chunks']
+  /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
+  readonly section?: string | undefined
   /** Document of the passage; undefined if it was deleted, or the passage has no document. */
   readonly document: Document | undefined
 }
@@ -138,6 +141,7 @@ export async function withDocuments(
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
       ...(hit.chunks && hit.chunks.first < hit.chunks.last && { chunks: hit.chunks }),
+      section: payloadText(hit, sectionPayloadKey),
       document: (documentId !== null && documentsById.get(documentId)) || undefined,
     }
   })

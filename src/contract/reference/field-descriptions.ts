@@ -379,6 +379,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
 
   // Services
   provider: 'Provider of the model, such as `openai`, `openrouter`, `cohere`, `ollama` or `workbase`.',
+  'RerankingService.provider':
+    'Protocol of the reranking model, `cohere` or `tei`, or provider of a chat model: `openai`, `openrouter` or `ollama`.',
   modelName: 'Name that the provider uses for the model.',
   modelVersion: 'Version of the model. For information only.',
   embeddingDimension: 'Length of the vectors that the model returns.',

@@ -13,7 +13,7 @@ export interface ExplainedRanking {
   readonly lists: RankedLists
   /** Undefined unless the candidates were reranked by words. Likewise `serviceScores` by a service. */
   readonly reranking: object | undefined
-  readonly serviceScores: object | undefined
+  readonly serviceScores: { readonly service: string } | undefined
   readonly plan: {
     readonly text: string | undefined
     readonly isTyping: boolean
@@ -37,6 +37,7 @@ export async function explainRecords(
 ): Promise<Map<number, SearchExplanation>> {
   const { lists, plan } = ranking
   const isReranked = ranking.reranking !== undefined || ranking.serviceScores !== undefined
+  const service = ranking.serviceScores?.service ?? null
   const scores = await scoreWords(ranking, records)
   const weights = listWeights(lists)
   const used = listNames.flatMap(name => {
@@ -64,7 +65,7 @@ export async function explainRecords(
           weighting: lists.weighting ?? null,
           words: scores ? toExplainedWords(scores, record) : [],
           filtered: plan.constraints.filter !== undefined,
-          rerank: isReranked && from !== undefined && to !== undefined ? { from, to } : null,
+          rerank: isReranked && from !== undefined && to !== undefined ? { from, to, service } : null,
           ...(knowledgeBaseWeight !== undefined && { knowledgeBaseWeight }),
         },
       ]

@@ -91,7 +91,7 @@ export class ManySearcher {
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
     const { space, filters, queue, sentences, reranking, shaper } = this.parts
     const once = embedOncePerService(space)
-    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking, shaper)
+    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking, shaper, true)
     let prepared: readonly PreparedSearch[] = []
     const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)

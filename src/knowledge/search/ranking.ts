@@ -18,6 +18,7 @@ import {
 } from './fusion.ts'
 import { indexesWords, type RankingMode, type SearchPlan } from './plan.ts'
 import type { SentenceRanking } from './sentence-search.ts'
+import type { ServiceScores } from './service-reranking.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
 /** Default weight of lexical scores. */
@@ -46,8 +47,8 @@ export interface BaseRanking {
   readonly lists: RankedLists
   /** Input of {@link rerank} for the first `topK` candidates; undefined if reranking was not requested. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
-  /** Scores of the reranking service by record number; undefined if it was not used, or if it failed. */
-  readonly serviceScores: ReadonlyMap<number, number> | undefined
+  /** Scores of the reranking service; undefined if it was not used, or if it failed. */
+  readonly serviceScores: ServiceScores | undefined
   /** Request fields that had no effect. */
   readonly ignored: readonly string[]
   /** The request. The hits are read with its constraints. */
@@ -200,7 +201,7 @@ export function applyReranking<S extends ScoredRecord>(
   { mode, reranking, serviceScores }: BaseRanking,
   candidates: readonly S[],
 ): readonly S[] {
-  if (serviceScores) return rerankByScores(candidates, serviceScores)
+  if (serviceScores) return rerankByScores(candidates, serviceScores.byRecord)
   if (!reranking) return candidates
   const { topK, lexical } = reranking
   return [...rerank(candidates.slice(0, topK), lexical, lexicalRankWeight[mode]), ...candidates.slice(topK)]

@@ -100,6 +100,8 @@ export class Searcher {
     private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
     private readonly services: Pick<ServiceReranking, 'score'>,
     private readonly shaper: ResultShaper,
+    /** True if scores of several knowledge bases are scaled together. Then, lists without weight are needed too. */
+    private readonly comparesBases = false,
   ) {}
 
   /**
@@ -247,13 +249,14 @@ export class Searcher {
       ...orderCandidates(ranking),
       results,
       reshape: shaping => this.shaper.shape(candidates, shaping),
-      usesSentences: this.usesSentences(ranking.context, ranking.plan),
+      usesSentences: this.usesSentences(ranking.context, ranking.plan) && !isDecidedByWords(ranking),
       rankAgain: options => this.rankAgain(ranking, options, signal),
     }
   }
 
   private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
     const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    // A word that is still being typed has no meaning yet.
     return isEnabled && mode === 'hybrid' && !isTyping
   }
 
@@ -403,24 +406,36 @@ export class Searcher {
     hybrid: Promise<RankedLists>,
     signal: AbortSignal,
   ): Promise<RankedLists> {
-    // A word that is still being typed has no meaning yet.
-    if (!this.sentences || plan.isTyping) return hybrid
+    if (!this.sentences || !this.usesSentences(context, plan)) return hybrid
     const { poolSize: limit, constraints } = plan
-    const [lists, ranking] = await Promise.all([
-      hybrid,
-      this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
-    ])
-    if (!ranking || !isFilled(ranking, lists)) return lists
-    const { list } = ranking
-    if (plan.lexicalWeight === undefined) {
-      const coverage = await bestCoverage(context, plan, lists)
-      const weighting = lists.weighting && { ...lists.weighting, coverage }
-      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
-    }
+    const ranking = this.sentences.rank(context, plan.text!, { limit, constraints }, signal)
+    // A failure matters only if the ranking is awaited below.
+    ranking.catch(() => {})
+    const lists = await hybrid
+    if (plan.lexicalWeight === undefined) return this.weighByCoverage(context, plan, lists, ranking)
+    const sentences = await ranking
+    if (!sentences || !isFilled(sentences, lists)) return lists
     // Words keep their weight, and the two vector rankings share the rest.
     const weight = (1 - plan.lexicalWeight) / 2
     const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
-    return { ...lists, lexicalWeight, sentences: { list, weight } }
+    return { ...lists, lexicalWeight, sentences: { list: sentences.list, weight } }
+  }
+
+  /** Counts the coverage while the sentence model runs. If words decide alone, does not wait for the model. */
+  private async weighByCoverage(
+    context: BaseContext,
+    plan: SearchPlan,
+    lists: RankedLists,
+    ranking: ReturnType<SentenceSearch['rank']>,
+  ): Promise<RankedLists> {
+    const coverage = await bestCoverage(context, plan, lists)
+    const weight = sentenceWeight(coverage)
+    const weighed = { ...lists, weighting: lists.weighting && { ...lists.weighting, coverage } }
+    if (weight === 0 && !this.comparesBases) return weighed
+    const sentences = await ranking
+    return sentences && isFilled(sentences, lists)
+      ? { ...weighed, sentences: { list: sentences.list, weight } }
+      : lists
   }
 }
 
@@ -446,6 +461,11 @@ function mergeLists(first: readonly ScoredRecord[], second: readonly ScoredRecor
 /** Returns a ranking with the rights of a search that was prepared later, with which its hits are read. */
 export function withCurrentRights(ranking: BaseRanking, { context, plan }: PreparedSearch): BaseRanking {
   return { ...ranking, context, plan }
+}
+
+/** Returns true if the ranking does not use the sentence model, because a passage contains all words of the question. */
+function isDecidedByWords({ lists: { weighting, sentences } }: BaseRanking): boolean {
+  return !sentences && sentenceWeight(weighting?.coverage ?? 0) === 0
 }
 
 /** Returns true if the reranking service of the knowledge base is to score the candidates. */

@@ -309,8 +309,8 @@ describe('printed parts', () => {
       '        With Ollama on this machine:',
       '        wb services create llama --type llm --provider ollama --model llama3.2',
       '        wb agents update Maven --llm llama',
-      '        Or with OpenRouter: set OPENROUTER_API_KEY=… in the environment of the',
-      '        runtime.',
+      '        Or with OpenRouter: set OPENROUTER_API_KEY where the runtime is',
+      '        started, or in the file .env in its data directory.',
     ])
     expect(shown({ ...found, hasSetup: false })).toEqual([
       '',
