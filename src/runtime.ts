@@ -280,6 +280,7 @@ async function buildRuntime(
     models,
     reads: knowledge,
     uploads: knowledge.uploads,
+    sentenceModel: sentenceModel ?? undefined,
     onTurnEnd: (provider, outcome) => operation.metrics.countChat(provider, outcome),
   })
   overrides.tools?.(agents)

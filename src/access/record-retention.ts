@@ -20,12 +20,18 @@ export interface RetentionDependencies {
   readonly log: Log
 }
 
+/** A list of records, from the oldest, and the maximum number of records in it. */
+export interface RecordLimit {
+  readonly list: Pick<ListQuery, 'index' | 'prefix'>
+  readonly max: number
+}
+
 /** Rules for the records of a table. Its index `byTime` sorts them by their timestamp. */
 export interface RetentionRules<Row extends object> {
   readonly table: RowTable<Row>
   readonly retentionDays: number
-  /** Lists of records, from the oldest, and the maximum number of records in each. */
-  readonly limits: readonly { readonly list: Pick<ListQuery, 'index' | 'prefix'>; readonly max: number }[]
+  /** Limits, or a function that returns those of the current records. */
+  readonly limits: readonly RecordLimit[] | (() => Promise<readonly RecordLimit[]>)
   /** Calls a listener when this process has stored records. Returns a function that removes the listener. */
   readonly onStored?: (listener: (records: number) => void) => () => void
   /** Returns more writes for the transaction that deletes the given records. */
@@ -78,7 +84,7 @@ export class RecordRetention<Row extends object> {
       { index: 'byTime', prefix: [], through: expiredUntil },
       { isStopped, onDelete },
     )
-    for (const { list, max } of limits) {
+    for (const { list, max } of typeof limits === 'function' ? await limits() : limits) {
       const excess = (await rows.count(table, list.index, list.prefix)) - max
       await deleteFirst(rows, table, list, { count: excess, isStopped, onDelete })
     }

@@ -13,7 +13,7 @@ import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
-import { attachmentNotFound, conversationNotFound } from './not-found.ts'
+import { attachmentNotFound, conversationNotFound, requireSameConversation } from './not-found.ts'
 
 /** IDs that identify an attachment. */
 export interface AttachmentKey extends ConversationKey {
@@ -69,15 +69,17 @@ export class Attachments {
   /**
    * Attaches a file.
    *
+   * @param conversation  as it was read before the file was received
    * @throws conversation_not_found     the conversation was deleted in the meantime
    * @throws attachment_limit_exceeded  the conversation would have too many attachments or too much text
    * @throws conflict                   other requests changed the conversation during every attempt
    */
   async create(
-    { workspaceId, conversationId }: ConversationKey,
+    conversation: ConversationRow,
     file: Pick<UploadedFile, 'name' | 'type' | 'sizeBytes'>,
     content: AttachmentText,
   ): Promise<Attachment> {
+    const { workspaceId, conversationId } = conversation
     const key = { workspaceId, conversationId, attachmentId: newId() }
     const attachment: Attachment = {
       ...key,
@@ -87,7 +89,7 @@ export class Attachments {
       textChars: content.text.length,
       createdAt: timestamp(this.deps.clock),
     }
-    const changed = await this.#change(key, attachment, 1, [
+    const changed = await this.#change(conversation, attachment, 1, [
       { op: 'insert', table: tables.attachments, row: attachment },
       { op: 'insert', table: tables.attachmentTexts, row: { ...key, ...content } },
     ])
@@ -119,18 +121,19 @@ export class Attachments {
 
   /** Adds an attachment to the totals of its conversation, or subtracts it, in the same transaction as `writes`. */
   #change(
-    { workspaceId, conversationId }: Pick<ConversationKey, 'workspaceId' | 'conversationId'>,
+    conversation: ConversationRow,
     { textChars }: Attachment,
     sign: 1 | -1,
     writes: readonly Write[],
   ): Promise<RowChange<ConversationRow>> {
     const change = (row: ConversationRow): ConversationRow => {
+      requireSameConversation(row, conversation)
       const { count, textChars: chars } = row.attached ?? { count: 0, textChars: 0 }
       const attached = { count: count + sign, textChars: chars + sign * textChars }
       if (sign === 1) checkAttachmentLimits(attached)
       return { ...row, attached }
     }
-    const key = [workspaceId, conversationId]
+    const key = [conversation.workspaceId, conversation.conversationId]
     return this.#changes.run(key.join(':'), () =>
       changeRow(this.deps.rows, tables.conversations, key, change, () => writes),
     )

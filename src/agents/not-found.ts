@@ -1,4 +1,5 @@
 import { WbError } from '../contract/errors.ts'
+import type { ConversationRow } from '../storage/tables.ts'
 
 export function agentNotFound(agentId: string): WbError {
   return new WbError('agent_not_found', `agent '${agentId}' not found`)
@@ -6,6 +7,19 @@ export function agentNotFound(agentId: string): WbError {
 
 export function conversationNotFound(conversationId: string): WbError {
   return new WbError('conversation_not_found', `conversation '${conversationId}' not found`)
+}
+
+/**
+ * Checks that a conversation is the one that was read before. After a deletion, another caller can create one with the same ID.
+ *
+ * @throws conversation_not_found
+ */
+export function requireSameConversation(current: ConversationRow, earlier: ConversationRow): void {
+  const isSame =
+    current.createdAt === earlier.createdAt &&
+    current.ownerPrincipalId === earlier.ownerPrincipalId &&
+    current.createdBy === earlier.createdBy
+  if (!isSame) throw conversationNotFound(earlier.conversationId)
 }
 
 export function attachmentNotFound(attachmentId: string): WbError {

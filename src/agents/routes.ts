@@ -138,10 +138,10 @@ export function attachmentHandlers(deps: {
       body: await attachments.list(params, query, auth),
     }),
     create: async ({ params, body }, { auth, signal }) => {
-      await conversations.get(params, auth)
+      const conversation = await conversations.get(params, auth)
       return body.receive(async upload => {
         const content = await uploads.readAttachment(upload, signal)
-        const attachment = await attachments.create(params, upload.file, content)
+        const attachment = await attachments.create(conversation, upload.file, content)
         return { status: 201, body: attachment, ignored: upload.ignored }
       })
     },

@@ -62,10 +62,10 @@ export function threadHost<O extends ThreadOperations>(
   const { heapMegabytes, idleMs } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
-  const endingWorkers = new WeakSet<Worker>()
   let worker: Worker | undefined
   let idleTimer: NodeJS.Timeout | undefined
   let nextId = 0
+  let isClosing = false
 
   /**
    * Rejects all pending calls of a failed worker. Called for its error and again for its exit, when a new worker may
@@ -84,8 +84,8 @@ export function threadHost<O extends ThreadOperations>(
     newWorker.on('message', (result: CallResult) => {
       const call = pendingCalls.get(result.id)
       pendingCalls.delete(result.id)
-      // A worker that ends stays referenced, because its exit is awaited.
-      if (pendingCalls.size === 0 && !endingWorkers.has(newWorker)) {
+      // A worker that is closing keeps the process alive until it has ended.
+      if (pendingCalls.size === 0 && !isClosing) {
         newWorker.unref()
         if (idleMs !== undefined) idleTimer = setTimeout(endIdle, idleMs).unref()
       }
@@ -98,7 +98,6 @@ export function threadHost<O extends ThreadOperations>(
   }
 
   async function endWorker(target: Worker): Promise<void> {
-    endingWorkers.add(target)
     target.ref()
     const exited = new Promise<void>(resolve => target.once('exit', () => resolve()))
     target.postMessage('close')
@@ -125,6 +124,7 @@ export function threadHost<O extends ThreadOperations>(
     },
     async close() {
       clearTimeout(idleTimer)
+      isClosing = true
       if (worker) await endWorker(worker)
     },
   }

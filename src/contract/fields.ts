@@ -10,7 +10,11 @@ export const sourcePayloadKey = '$source'
  * Payload key of the status of a document whose metadata does not contain the key `status`. It is not part of responses.
  */
 export const statusPayloadKey = '$status'
+/** Payload key of the offset of a chunk in the text of its document, in UTF-16 code units. It is not part of responses. */
+export const startPayloadKey = '$start'
 
+/** Payload key with the section of a chunk: the headings at its start, such as `Security > Revoke a key`. */
+export const sectionPayloadKey = 'chunk.section'
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.
@@ -22,9 +26,11 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunkText',
   'visible_to',
   'chunker.id',
+  sectionPayloadKey,
   ownerPayloadKey,
   sourcePayloadKey,
   statusPayloadKey,
+  startPayloadKey,
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

@@ -6,6 +6,7 @@ import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { SearchExplanation, WhyNot } from './search-explanation.ts'
+import { shapingFields } from './search-shaping.ts'
 
 const LexicalSettings = z.object({
   enabled: z.boolean(),
@@ -282,6 +283,16 @@ export const SearchHit = z
     explanation: SearchExplanation.optional().meta({
       description: 'reasons for the rank of the passage. Present only if `explain` was true.',
     }),
+    chunks: z
+      .object({
+        first: z.int().min(0).meta({ description: 'position of the first chunk in the document' }),
+        last: z.int().min(0).meta({ description: 'position of the last chunk in the document' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'range of the chunks that `chunkText` consists of. Present only if `neighbors` was requested and the hit has a document. `id`, `score` and the other fields are those of the best chunk.',
+      }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
   })
@@ -316,6 +327,7 @@ const searchFields = {
       'true for a search while a user types: the last word of `text` also matches words that it is the beginning of, unless a space follows',
   }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that every hit must also match' }),
+  ...shapingFields,
 }
 
 const exactlyOneMessage = 'send exactly one of text and vector'

@@ -52,7 +52,7 @@ export function kbHandlers(
     show: async ({ params }, caller) => ({ status: 200, body: await bases.show(params, caller) }),
     stats: async ({ params }, caller) => ({
       status: 200,
-      body: { ...(await bases.stats(params, caller)), searches: times.summarize(params.knowledgeBaseId) },
+      body: { ...(await bases.stats(params, caller)), searches: times.summarize(params) },
     }),
     compact: async ({ params }, caller) =>
       caller.follows
@@ -70,7 +70,7 @@ export function kbHandlers(
       const openContext = () => bases.openContext(params.workspaceId, params.knowledgeBaseId)
       const search = () => bases.withDeletionCheck(params, () => searcher.search(openContext, body, caller))
       const logged = () => queryLog.observe(body, caller, search)
-      const { hits, ignored } = await measure(() => times.measure(params.knowledgeBaseId, logged))
+      const { hits, ignored } = await measure(() => times.measure(params, logged))
       return { status: 200, body: hits, ignored }
     },
     whyNot: async ({ params, body: { documentId, ...body } }, caller) => ({

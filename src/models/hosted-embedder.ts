@@ -10,8 +10,12 @@ import { ProviderFailure } from './provider/provider-failure.ts'
 const batchSizeDefault = 64
 /** Keeps each request below the providers' limit of 300,000 tokens, for texts in any script. */
 const textCharsPerRequestMax = 200_000
-/** Keeps each response below about 24 MB. */
-const valuesPerRequestMax = 1 << 20
+/** Keeps each response below about 7 MB. Parsing a response blocks other requests. */
+const valuesPerRequestMax = 1 << 18
+/** Maximum size of a number in a response, with the characters around it. */
+const bytesPerValueMax = 25
+/** Maximum size of the other fields of a response. */
+const otherBytesMax = 1_000_000
 const concurrentRequestsMax = 2
 const retriesMax = 2
 
@@ -38,8 +42,11 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const client = openProviderClient(await embeddingCallSettings(settings), outbound)
+      const callSettings = await embeddingCallSettings(settings)
       const embedBatch = async (batch: TextBatch, batchSignal: AbortSignal) => {
+        const values = batch.texts.length * service.embeddingDimension
+        const responseBytesMax = values * bytesPerValueMax + otherBytesMax
+        const client = openProviderClient({ ...callSettings, responseBytesMax }, outbound)
         const body = dialect.body(service, batch.texts, purpose)
         const response = await client.post(dialect.path, body, batchSignal).catch(error => {
           if (!(error instanceof ProviderFailure)) throw error

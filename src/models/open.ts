@@ -22,6 +22,7 @@ import { ModelCatalog } from './model-catalog.ts'
 import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
 import { probeModel } from './probe-model.ts'
 import { checkReranker, openReranker, type Reranker } from './reranker.ts'
+import { RerankerPauses } from './reranker-pauses.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
 /** Access to models, MCP servers, and the network. */
@@ -107,6 +108,7 @@ export function openModels({
   const deps = { environment, isReleased, outbound: rest.outbound ?? network.send }
   const learned = openLearnedModels({ clock, outbound: deps.outbound })
   const chatDeps = { ...deps, learned, clock, chat: config.chat }
+  const rerankDeps = { ...chatDeps, pauses: new RerankerPauses(clock) }
   const processes = new McpProcesses({ environment, clock, log, folder: rest.dataDir })
   const local = new LocalModels({ dataDir: rest.dataDir, runtime: rest.nativeRuntime })
   return {
@@ -118,7 +120,7 @@ export function openModels({
     checkEmbedding: async (service, sent) => checkLocalService(service, sent, local),
     openEmbedder: service =>
       service.provider === localProvider ? openLocalEmbedder(service, local) : openEmbedder(service, deps),
-    openReranker: service => openReranker(service, deps),
+    openReranker: service => openReranker(service, rerankDeps),
     openChat: service => openServiceModel(service, chatDeps),
     runtimeChat: () => openConfiguredModel(chatDeps),
     chatProblem: async service =>
@@ -129,7 +131,7 @@ export function openModels({
         if (service.provider === localProvider) requireLocalModel(service, local)
         else if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
       }),
-    rerankingProblem: service => findServiceProblem(() => checkReranker(service, deps)),
+    rerankingProblem: service => findServiceProblem(() => checkReranker(service, rerankDeps)),
     probe: (service, changes, signal) => probeModel(service, changes, signal, chatDeps),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),

@@ -227,7 +227,7 @@ function sliceTexts(texts: readonly string[]): string[][] {
   const slices: string[][] = []
   let room = 0
   for (const text of texts) {
-    if (text.length > room) {
+    if (slices.length === 0 || text.length > room) {
       slices.push([])
       room = SLICE_CHARACTERS_MAX
     }

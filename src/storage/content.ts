@@ -552,9 +552,14 @@ export interface ContentStore {
     key: SpaceKey,
     query: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): Promise<ScoredRecord[]>
-  /** Returns records by number, in the requested order. Omits records that are missing or not visible. */
+  /**
+   * Returns records by number, in the requested order. Omits records that are missing or not visible. With `vectors`, they
+   * have their vectors in the space; in a space other than the default, a record may have no vector.
+   *
+   * @throws collection_unavailable  there is no such space, or, with `vectors`, it has never been swapped
+   */
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>

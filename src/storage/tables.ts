@@ -434,6 +434,7 @@ export const tables = {
       byTime: ['at', 'ordinal'],
       byWorkspace: ['workspaceId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'at', 'ordinal'],
+      byCaller: ['workspaceId', 'knowledgeBaseId', 'caller', 'at', 'ordinal'],
     },
   }),
   accessVersions: declareTable<AccessVersionRow>({

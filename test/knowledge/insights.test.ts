@@ -1,12 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { LoggedSearch, QueryInsights } from '../../src/contract/insights.ts'
 import { kb } from '../../src/contract/knowledge.ts'
+import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
+import { fairShare } from '../../src/knowledge/insights/query-log-limits.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { callMcpTool, type Send } from '../access/principal-requests.ts'
-import { createAgent, ingest, openRestrictedWorkspace } from '../access/restricted-workspace.ts'
+import {
+  createAgent,
+  ingest,
+  openRestrictedWorkspace,
+  type RestrictedWorkspace,
+} from '../access/restricted-workspace.ts'
 import { fakeSentenceModel } from '../fakes/sentence-model.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
 import { open, TestClock, type TestRuntime, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
@@ -161,6 +169,19 @@ describe('recording', () => {
     await waitUntil(async () => (await storedSearches(wb)).length === 1)
   })
 
+  test('keeps the searches of a workspace if another one has too many', async () => {
+    const config = { runtime: { queryLog: { searchesMax: 1_000 } } }
+    const { wb, base, clock } = await openLogged({ config, server: true })
+    const other = await makeBase(wb)
+    await turnOn(wb, other)
+    await base.search('revoke')
+    for (let n = 0; n < 1_010; n++) await other.search(`x${n}`, { lexicalWeight: 1 })
+    expect((await insightsOf(wb, other)).searches).toBe(1_010)
+    clock.advance(3_600_000)
+    await waitUntil(async () => (await insightsOf(wb, other)).searches === 999)
+    expect((await insightsOf(wb, base)).searches).toBe(1)
+  })
+
   test('deletes searches after their days, and above their number', async () => {
     const config = { runtime: { queryLog: { retentionDays: 2, searchesMax: 1_000 } } }
     const { wb, base, clock } = await openLogged({ config, server: true })
@@ -172,6 +193,16 @@ describe('recording', () => {
     clock.advance(2 * 86_400_000)
     await waitUntil(async () => (await count()) === 0)
   })
+})
+
+test.each([
+  [[5, 3], 10, 10],
+  [[90, 10], 50, 40],
+  [[90, 80, 10], 50, 20],
+  [[90, 80, 70], 50, 16],
+  [[], 50, 50],
+])('of %j searches and a total of %i, a workspace keeps at most %i', (counts, total, share) => {
+  expect(fairShare(counts, total)).toBe(share)
 })
 
 describe('insights show', () => {
@@ -247,7 +278,31 @@ describe('recorded searches are deleted', () => {
   })
 })
 
+test('security: knowledge bases with the same ID in two workspaces share nothing', async () => {
+  const { wb, base } = await openLogged()
+  const { knowledgeBaseId } = base.params
+  const other = await makeBase(wb, { knowledgeBaseId })
+  await turnOn(wb, other)
+  for (const text of ['revoke', 'withdraw']) await base.search(text)
+  await other.search('revoke')
+  const counts = async (of: Base) => [
+    (await insightsOf(wb, of)).searches,
+    (await wb.call(kb.stats, { params: of.params })).searches.map(({ count }) => count),
+  ]
+  expect(await counts(base)).toEqual([2, [2]])
+  expect(await counts(other)).toEqual([1, [1]])
+})
+
 describe('with row-level access', () => {
+  /** Searches in a knowledge base with the same ID, in a workspace without row-level access. */
+  async function searchTwin({ knowledgeBaseId, operator }: RestrictedWorkspace) {
+    const { workspaceId } = (await operator('POST /api/v1/workspaces', { name: 'open', kind: 'local' })).body
+    const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
+    await operator(`POST ${bases}`, { name: 'twin', knowledgeBaseId })
+    await operator(`PATCH ${bases}/${knowledgeBaseId}`, { queryLog: true })
+    await operator(`POST ${bases}/${knowledgeBaseId}/search`, { text: 'in the twin' })
+  }
+
   async function openWithSearches() {
     const opened = await openRestrictedWorkspace()
     const { base, operator, as } = opened
@@ -266,6 +321,20 @@ describe('with row-level access', () => {
     expect(own).toMatchObject({ ownOnly: true, callers: 1 })
     expect(questionsOf(own.slow)).toEqual([['zeppelin of alice', 1]])
     expect(await insights(operator)).toMatchObject({ ownOnly: false, callers: 2 })
+  })
+
+  test('security: many searches of others do not change the summary of a limited caller', async () => {
+    const { wb, as, insights } = await openWithSearches()
+    const [row] = await storedSearches(wb)
+    const { rows, close } = await openEmbeddedStore({ path: `${wb.dataDir}/workbase.db` })
+    const others = Array.from({ length: limits.loggedSearchesRead + 1 }, () => ({
+      ...row!,
+      searchId: randomUUID(),
+      caller: 'principal:bob',
+    }))
+    await rows.atomic(others.map(other => ({ op: 'insert', table: tables.queryLog, row: other })))
+    await close()
+    expect(await insights(as('alice'))).toMatchObject({ searches: 1, complete: true })
   })
 
   test('an entry contains only what its caller could see', async () => {
@@ -288,10 +357,13 @@ describe('with row-level access', () => {
   })
 
   test('security: a search of several knowledge bases reveals nothing about the others', async () => {
-    const { wb, base, workspace, operator, as } = await openWithSearches()
+    const opened = await openWithSearches()
+    const { wb, base, workspace, operator, as } = opened
     const other = await operator(`POST ${workspace}/knowledge-bases`, { name: 'other' })
     const otherPath = `${workspace}/knowledge-bases/${other.body.knowledgeBaseId}`
     await operator(`PATCH ${otherPath}`, { queryLog: true })
+    await opened.insights(operator)
+    await searchTwin(opened)
     await as('bob')(`POST ${workspace}/search`, { text: 'zeppelin' })
     await operator(`GET ${base}/insights`)
     const stored = (await storedSearches(wb)).filter(({ question }) => question === 'zeppelin')

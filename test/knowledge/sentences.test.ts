@@ -43,6 +43,17 @@ test('words decide if a passage contains the words of the question', async () =>
   expect(textsOf(await base.search('revoke key'))[0]).toBe(answer)
 })
 
+test('a search does not wait for the model if a passage contains all words of the question', async () => {
+  const model = fakeSentenceModel(synonyms, tokens)
+  const embed: typeof model.embed = (texts, options) =>
+    options.priority === 'query' ? new Promise(() => {}) : model.embed(texts, options)
+  const wb = await open({ sentenceModel: { ...model, embed } })
+  const base = await makeBase(wb)
+  await ingestAll(base)
+  await wb.settle()
+  expect(textsOf(await base.search('revoke key'))[0]).toBe(answer)
+})
+
 test('a search by vectors only, or by words only, does not use the model', async () => {
   const { wb } = await openWithModel()
   const base = await makeBase(wb)

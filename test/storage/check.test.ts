@@ -51,6 +51,23 @@ function insert(table: string, body: object): (database: Database.Database) => v
     void database.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(body))
 }
 
+test('a deleted knowledge base leaves no tags, and takes none of others', async () => {
+  const wb = await open()
+  const deleted = await makeBase(wb)
+  const { workspaceId, knowledgeBaseId } = deleted.params
+  const others = [await makeBase(wb, { workspaceId }), await makeBase(wb, { knowledgeBaseId })]
+  for (const base of [deleted, ...others])
+    await base.ingest('A text.', { visibleTo: ['ada'], metadata: { team: 'red' }, sourceFilename: 'a.txt' })
+  await deleted.delete()
+  await wb.close()
+  const path = join(wb.dataDir, 'workbase.db')
+  expect(findings(path)).toEqual({})
+  const database = new Database(path)
+  const count = database.prepare('SELECT count(*) AS tags FROM documents_tags').get()
+  database.close()
+  expect(count).toEqual({ tags: 4 })
+})
+
 test('a valid store has no findings, and the check does not change it', () => {
   const path = planted(() => {})
   const report = checkSqliteStore(path)!

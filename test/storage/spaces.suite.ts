@@ -185,6 +185,28 @@ export function spacesSuite(context: () => Context): void {
     },
   )
 
+  spacesTest('reads the vectors of a space, which later records do not have yet', async (spaces, context) => {
+    const { content, write } = context
+    await write(createSpace, upsert(record('a')))
+    const [a] = await content.nearest(key, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
+    const read = (of: SpaceKey, records: number[]) =>
+      content.read(of, records, { vectors: true, visibility: all })
+    await expect(read(sentences, [a!.record])).rejects.toMatchObject(unavailable)
+    await fill(spaces, 1, up(2))
+    await write(upsert(record('b')))
+    const numbers = (
+      await content.nearest(key, { vector: Float32Array.of(1, 0), limit: 9, visibility: all })
+    ).map(hit => hit.record)
+    const views = await read(sentences, numbers)
+    expect(new Map(views.map(({ id, vector }) => [id, vector]))).toEqual(
+      new Map([
+        ['a', up(2)],
+        ['b', undefined],
+      ]),
+    )
+    expect((await read(key, numbers)).map(({ vector }) => vector?.length)).toEqual([2, 2])
+  })
+
   spacesTest('a space that does not exist is reported by its name', async (spaces, { content }) => {
     const missing = {
       ...unavailable,

@@ -6,9 +6,8 @@ import type { ImageInput } from '../../contract/images.ts'
 import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, type MessageSource, tables } from '../../storage/tables.ts'
-import type { ConversationKey } from '../conversations.ts'
 import { emptyMessageFields, imageRows, imagesField } from '../messages.ts'
-import { conversationNotFound, messageNotFound } from '../not-found.ts'
+import { conversationNotFound, messageNotFound, requireSameConversation } from '../not-found.ts'
 import { checkVersionLimit } from './current-version.ts'
 import type { ToolResponse } from './history.ts'
 import { switchVersion } from './switch-version.ts'
@@ -52,7 +51,7 @@ export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #writes: KeyedQueue
-  readonly #conversationKey: ConversationKey
+  readonly #conversation: ConversationRow
   readonly #questionId: string | undefined
   #lastMs: number
   #question: MessageRow | undefined
@@ -60,11 +59,12 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(deps: TranscriptDependencies, conversationKey: ConversationKey, start: TranscriptStart) {
+  /** @param conversation  as it was read for the turn */
+  constructor(deps: TranscriptDependencies, conversation: ConversationRow, start: TranscriptStart) {
     this.#rows = deps.rows
     this.#clock = deps.clock
     this.#writes = deps.writes
-    this.#conversationKey = conversationKey
+    this.#conversation = conversation
     this.#questionId = start.questionId
     this.#isFirst = start.lastAt === undefined
     this.#lastMs = start.lastAt === undefined ? 0 : Date.parse(start.lastAt)
@@ -164,7 +164,7 @@ export class Transcript {
     const answer = this.createAnswerRow(content, fields)
     const { messageId: versionId } = this.#question!
     await this.#enqueue(() =>
-      switchVersion(this.#rows, this.#conversationKey, { questionId, versionId, answer }),
+      switchVersion(this.#rows, this.#conversation, { questionId, versionId, answer }),
     )
     return answer
   }
@@ -176,11 +176,11 @@ export class Transcript {
 
   /** Returns the row of an answer without storing it. */
   createAnswerRow(content: string, fields: Partial<MessageRow>): MessageRow {
-    return this.#createRow({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
+    return this.#createRow({ role: 'agent', content, authorId: this.#conversation.agentId, ...fields })
   }
 
   #appendAnswer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#appendMessage({ role: 'agent', content, authorId: this.#conversationKey.agentId, ...fields })
+    return this.#appendMessage({ role: 'agent', content, authorId: this.#conversation.agentId, ...fields })
   }
 
   get #table() {
@@ -189,7 +189,7 @@ export class Transcript {
 
   #createRow(message: TranscriptRow): MessageRow {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
-    const { workspaceId, conversationId } = this.#conversationKey
+    const { workspaceId, conversationId } = this.#conversation
     const messageTs = new Date(this.#lastMs).toISOString()
     return { ...emptyMessageFields, workspaceId, conversationId, messageId: newId(), messageTs, ...message }
   }
@@ -230,12 +230,12 @@ export class Transcript {
           ...(untrusted && !isUntrustedAt(conversation, question) && untrusted),
         }
       // The check runs between reading and writing the conversation, so that concurrent turns cannot exceed the limit.
-      if (row === question) await checkVersionLimit(this.#rows, this.#conversationKey, this.#questionId!)
+      if (row === question) await checkVersionLimit(this.#rows, this.#conversation, this.#questionId!)
       return conversation
     }
     const changed = await this.#change(change, writes)
     if ('row' in changed) return
-    if ('absent' in changed) throw conversationNotFound(this.#conversationKey.conversationId)
+    if ('absent' in changed) throw conversationNotFound(this.#conversation.conversationId)
     throw messageNotFound(versionId)
   }
 
@@ -244,9 +244,13 @@ export class Transcript {
     change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
   ): Promise<RowChange<ConversationRow>> {
-    const { workspaceId, conversationId } = this.#conversationKey
+    const { workspaceId, conversationId } = this.#conversation
     const key = [workspaceId, conversationId]
-    return this.#enqueue(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))
+    const changeSame = (conversation: ConversationRow) => {
+      requireSameConversation(conversation, this.#conversation)
+      return change(conversation)
+    }
+    return this.#enqueue(() => changeRow(this.#rows, tables.conversations, key, changeSame, () => writes))
   }
 
   /**
@@ -254,7 +258,7 @@ export class Transcript {
    * conversation IDs are unique only there.
    */
   #enqueue<T>(write: () => Promise<T>): Promise<T> {
-    const { workspaceId, conversationId } = this.#conversationKey
+    const { workspaceId, conversationId } = this.#conversation
     return this.#writes.run(`${workspaceId}:${conversationId}`, write)
   }
 }

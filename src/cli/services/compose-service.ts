@@ -79,7 +79,7 @@ export async function composeService(
 const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
   llm: chatProviders,
   embedding: Object.keys(providers),
-  reranking: rerankProtocols,
+  reranking: [...rerankProtocols, ...chatProviders],
 }
 /** Embedding providers that run in the process of the runtime. */
 const inProcessProviders: readonly string[] = [builtInProvider, localProvider, 'mock']

@@ -29,6 +29,8 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
     'Reasons for the rank of a hit. All ranks, scores and counts are computed from the passages that you may see.',
   ExplainedList: 'Rank and score of a passage in one of the lists that a search fuses.',
   WhyNot: 'The stage at which a document drops out of a search.',
+  SearchBoost: 'A factor of the scores of passages that match a condition, or of recent documents.',
+  Recency: 'The age of documents that a boost depends on.',
   WhyNotList: 'Rank and score of the best passage of the document in a list.',
   BeatenBy: 'A result that ranks above the document.',
   Remedy: 'A change that could bring the document into the results.',

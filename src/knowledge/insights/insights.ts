@@ -1,20 +1,22 @@
 import { decideAccess } from '../../access/authorize.ts'
 import type { Caller } from '../../access/caller.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
-import { groupBy } from '../../base/group-by.ts'
 import { WorkPacer } from '../../base/work-pacer.ts'
 import { needs } from '../../contract/access.ts'
-import type { InsightsQuery, LoggedSearch, QueryInsights } from '../../contract/insights.ts'
+import type { InsightsQuery, QueryInsights } from '../../contract/insights.ts'
 import { limits } from '../../contract/limits.ts'
-import type { Pager } from '../../storage/cursor.ts'
+import type { Pager, RowRange } from '../../storage/cursor.ts'
 import { tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { KnowledgeBases } from '../knowledge-bases.ts'
-import { percentile } from '../search/search-times.ts'
+import { SearchQueue } from '../search/search-queue.ts'
 import { loggedCaller, type QueryLog } from './query-log.ts'
+import { SearchTally } from './search-tally.ts'
 
 /** Default length of the period. */
 const periodMs = 7 * 86_400_000
+/** Maximum number of summaries that are made at the same time. One reads up to about 10 MB. */
+const summariesMax = 2
 
 export interface InsightsParts {
   readonly pager: Pager
@@ -23,8 +25,13 @@ export interface InsightsParts {
   readonly queryLog: Pick<QueryLog, 'flushed'>
 }
 
+/** The part of a caller that a summary needs. */
+type InsightsCaller = Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAccess' | 'signal'>
+
 /** Summarizes the query log of a knowledge base. */
 export class Insights {
+  readonly #queue = new SearchQueue(summariesMax)
+
   constructor(private readonly parts: InsightsParts) {}
 
   /**
@@ -32,11 +39,19 @@ export class Insights {
    * access, a caller that may not manage access gets a summary without the searches of others.
    *
    * @throws workspace_not_found, knowledge_base_not_found
+   * @throws overloaded  too many requests of the caller are waiting
    */
-  async summarize(
+  summarize(key: BaseKey, query: InsightsQuery, caller: InsightsCaller): Promise<QueryInsights> {
+    return this.#queue.run(caller, key.workspaceId, async hasWaited => {
+      if (hasWaited) await caller.reauthorize()
+      return this.#summarize(key, query, caller)
+    })
+  }
+
+  async #summarize(
     { workspaceId, knowledgeBaseId }: BaseKey,
     query: InsightsQuery,
-    caller: Pick<Caller, 'auth' | 'rowAccess' | 'signal'>,
+    caller: InsightsCaller,
   ): Promise<QueryInsights> {
     const { bases, clock, queryLog } = this.parts
     const base = await bases.get(workspaceId, knowledgeBaseId)
@@ -45,9 +60,10 @@ export class Insights {
     await queryLog.flushed()
     const until = timestamp(clock)
     const since = query.since ?? new Date(clock.now() - periodMs).toISOString()
-    const { searches, complete } = await this.#read(base, since, caller.signal)
-    const own = loggedCaller(caller.auth)
-    const shown = ownOnly ? searches.filter(search => own !== null && search.caller === own) : searches
+    const all = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    // An anonymous caller cannot be recognized, and no search has an empty name.
+    const own = { index: 'byCaller', prefix: [...all.prefix, loggedCaller(caller.auth) ?? ''] }
+    const { tally, complete } = await this.#read({ ...(ownOnly ? own : all), through: since }, caller.signal)
     return {
       workspaceId,
       knowledgeBaseId,
@@ -56,24 +72,23 @@ export class Insights {
       until,
       complete,
       ownOnly,
-      ...summarizeSearches(shown, query.limit),
+      ...tally.summary(query.limit),
     }
   }
 
-  /** Returns the latest searches since a time, newest first. `complete` is false if there are more. */
-  async #read({ workspaceId, knowledgeBaseId }: BaseKey, since: string, signal: AbortSignal) {
+  /** Reads the latest searches of a list. `complete` is false if there are more. */
+  async #read(list: RowRange, signal: AbortSignal): Promise<{ tally: SearchTally; complete: boolean }> {
     const pacer = new WorkPacer(signal)
-    const searches: LoggedSearch[] = []
-    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
-    const newestFirst = { ...list, descending: true, through: since }
-    for await (const slice of this.parts.pager.slices(tables.queryLog, newestFirst)) {
+    const tally = new SearchTally()
+    let read = 0
+    for await (const slice of this.parts.pager.slices(tables.queryLog, { ...list, descending: true })) {
       for (const { row } of slice) {
-        if (searches.length === limits.loggedSearchesRead) return { searches, complete: false }
-        searches.push(row)
+        if (read++ === limits.loggedSearchesRead) return { tally, complete: false }
+        tally.add(row)
+        await pacer.yieldIfDue()
       }
-      await pacer.yieldIfDue()
     }
-    return { searches, complete: true }
+    return { tally, complete: true }
   }
 }
 
@@ -81,87 +96,4 @@ export class Insights {
 function managesAccess(workspaceId: string, caller: Pick<Caller, 'auth'>): boolean {
   if (caller.auth.viewedPrincipalId !== null) return false
   return decideAccess({ rule: needs('manage:access'), workspaceId }, caller).allow
-}
-
-/** Returns true if a search found nothing, or only passages that match neither its words nor its meaning. */
-function hasNoGoodResults({ result }: LoggedSearch): boolean {
-  if (result === null) return false
-  const { hits, coverage, similarity } = result
-  if (hits === 0) return true
-  return coverage !== null && coverage < limits.goodCoverage && (similarity ?? 0) < limits.goodSimilarity
-}
-
-/** The searches with one question, newest first. */
-interface QuestionSearches {
-  readonly all: LoggedSearch[]
-  readonly withoutGoodResults: LoggedSearch[]
-}
-
-/** @param searches  newest first */
-function summarizeSearches(searches: readonly LoggedSearch[], limit: number) {
-  const questions = [...groupBy(searches, search => normalizeQuestion(search.question)).values()].map(
-    (all): QuestionSearches => ({ all, withoutGoodResults: all.filter(hasNoGoodResults) }),
-  )
-  const durations = searches.map(search => search.durationMs).sort((a, b) => a - b)
-  return {
-    searches: searches.length,
-    callers: countCallers(searches),
-    withoutGoodResults: searches.filter(hasNoGoodResults).length,
-    duration:
-      durations.length === 0
-        ? null
-        : {
-            p50Ms: percentile(durations, 0.5),
-            p95Ms: percentile(durations, 0.95),
-            maxMs: durations.at(-1)!,
-          },
-    days: countByDay(searches),
-    unanswered: questions
-      .filter(({ withoutGoodResults }) => withoutGoodResults.length > 0)
-      .sort((a, b) => b.withoutGoodResults.length - a.withoutGoodResults.length)
-      .slice(0, limit)
-      .map(({ withoutGoodResults }) => ({
-        ...describeQuestion(withoutGoodResults),
-        ...withoutGoodResults[0]!.result!,
-      })),
-    repeated: questions
-      .filter(({ all }) => all.length > 1)
-      .sort((a, b) => b.all.length - a.all.length)
-      .slice(0, limit)
-      .map(({ all }) => ({ ...describeQuestion(all), callers: countCallers(all) })),
-    slow: questions
-      .map(({ all }) => ({ all, slowest: all.reduce((a, b) => (b.durationMs > a.durationMs ? b : a)) }))
-      .sort((a, b) => b.slowest.durationMs - a.slowest.durationMs)
-      .slice(0, limit)
-      .map(({ all, slowest: { durationMs, mode } }) => ({
-        ...describeQuestion(all),
-        maxMs: durationMs,
-        mode,
-      })),
-  }
-}
-
-function describeQuestion(searches: readonly LoggedSearch[]) {
-  const { question, at } = searches[0]!
-  return { question, searches: searches.length, lastAt: at }
-}
-
-function countCallers(searches: readonly LoggedSearch[]): number {
-  return new Set(searches.map(({ caller }) => caller).filter(caller => caller !== null)).size
-}
-
-/** @param searches  newest first */
-function countByDay(searches: readonly LoggedSearch[]): QueryInsights['days'] {
-  const byDay = groupBy(searches, ({ at }) => at.slice(0, 'YYYY-MM-DD'.length))
-  return [...byDay].reverse().map(([day, ofDay]) => ({
-    day,
-    searches: ofDay.length,
-    withoutGoodResults: ofDay.filter(hasNoGoodResults).length,
-  }))
-}
-
-/** Returns a text that is equal for spellings of a question that differ in case, spaces, or punctuation at the end. */
-function normalizeQuestion(question: string): string {
-  const words = question.normalize('NFKC').toLowerCase().split(/\s+/u).join(' ').trim()
-  return words.replace(/[\s?!.…]{1,20}$/u, '')
 }

@@ -11,10 +11,12 @@ import type { Log } from '../../base/log.ts'
 import type { LoggedSearch } from '../../contract/insights.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import type { Pager } from '../../storage/cursor.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import type { BaseKey } from '../document-key.ts'
+import { type BaseKey, baseKeyText } from '../document-key.ts'
 import type { SearchedBase } from '../search/ranking.ts'
+import { limitsByWorkspace } from './query-log-limits.ts'
 
 /**
  * Time in milliseconds during which the same question of the same caller counts as one search. Clients repeat a search with a
@@ -26,6 +28,7 @@ const rememberedMax = 1_000
 
 export interface QueryLogParts {
   readonly rows: RowStore
+  readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
   readonly queryLog: {
@@ -78,7 +81,7 @@ export class QueryLog {
     this.#retention = new RecordRetention(parts, {
       table: tables.queryLog,
       retentionDays,
-      limits: [{ list: { index: 'byOrdinal', prefix: [] }, max: searchesMax }],
+      limits: () => limitsByWorkspace(parts, searchesMax),
       onStored: listener => this.#recorder.onStored(listener),
       failureWarning: 'old searches could not be deleted',
     })
@@ -117,7 +120,7 @@ export class QueryLog {
     }
     for (const { base, mode } of searched) {
       const { workspaceId, knowledgeBaseId } = base
-      const isNew = base.queryLog && !this.#isRepetition([knowledgeBaseId, caller ?? client, question])
+      const isNew = base.queryLog && !this.#isRepetition([baseKeyText(base), caller ?? client, question])
       if (!isNew) continue
       const own = hits.filter(hit => (hit.knowledgeBaseId ?? knowledgeBaseId) === knowledgeBaseId)
       const row = {
@@ -179,7 +182,7 @@ export class QueryLog {
   /** Stores searches, in one transaction per knowledge base. Omits those of knowledge bases that were deleted meanwhile. */
   async #store(searches: readonly QueuedSearch[]): Promise<void> {
     const { rows } = this.#parts
-    const byBase = groupBy(searches, ({ row }) => row.knowledgeBaseId)
+    const byBase = groupBy(searches, ({ row }) => baseKeyText(row))
     await Promise.all(
       [...byBase.values()].map(async ofBase => {
         const { workspaceId, knowledgeBaseId } = ofBase[0].row

@@ -12,8 +12,8 @@ export interface QueuedCaller {
 }
 
 /**
- * Maximum number of searches that run at the same time. The threads of the store serve them in the order of arrival, so
- * the next caller waits for at most this many. As many vector searches fit into one batch of the embedded store.
+ * Default maximum number of searches that run at the same time. The threads of the store serve them in the order of arrival,
+ * so the next caller waits for at most this many. As many vector searches fit into one batch of the embedded store.
  */
 const RUNNING_MAX = 8
 
@@ -28,6 +28,8 @@ export class SearchQueue {
   readonly #waiting = new FairQueue<() => void>()
   #running = 0
 
+  constructor(private readonly runningMax = RUNNING_MAX) {}
+
   /**
    * Runs `search` when it is the caller's turn. `search` must not use the queue itself.
    *
@@ -41,7 +43,7 @@ export class SearchQueue {
     search: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted()
-    const hasWaited = this.#running >= RUNNING_MAX
+    const hasWaited = this.#running >= this.runningMax
     if (hasWaited) await this.#wait(workspaceId, subjectName(auth) ?? `anonymous ${client}`, signal)
     else this.#running++
     try {
@@ -56,7 +58,7 @@ export class SearchQueue {
   /** Resolves when an ended search has passed its place on. */
   #wait(workspaceId: string, caller: string, signal: AbortSignal): Promise<void> {
     if (this.#waiting.count(workspaceId, caller) >= waitingMax)
-      throw overloaded('too many of your searches are waiting')
+      throw overloaded('too many of your requests are waiting')
     return new Promise((resolve, reject) => {
       const start = () => {
         signal.removeEventListener('abort', drop)

@@ -1,7 +1,7 @@
 import { serverSentEvents } from '../../base/server-sent-events.ts'
 
 /** Maximum number of characters in one event. Typical events have a few hundred. */
-const eventCharsMax = 8_000_000
+const eventCharsMax = 4_000_000
 
 /**
  * Yields the data of server-sent events, in order. The empty line after the last event can be missing, because some

@@ -10,8 +10,8 @@ import {
   searchedCharsMax,
 } from './provider-failure.ts'
 
-/** Maximum size of one response, streamed or not. */
-export const providerResponseBytesMax = 64_000_000
+/** Maximum size of a response that is parsed as a whole, unless the caller sets another one. Parsing blocks other requests. */
+export const wholeResponseBytesMax = 4_000_000
 
 /**
  * Maximum length, in UTF-16 units, of a response with a success status that is treated as an error if it contains one.
@@ -96,7 +96,7 @@ export class ErrorResponse extends Error {
 export async function readJsonResponse(
   response: OutboundResponse,
   credential: string | undefined,
-  bytesMax = providerResponseBytesMax,
+  bytesMax = wholeResponseBytesMax,
 ): Promise<unknown> {
   const { status, headers } = response
   const body = (await readBody(response.body, bytesMax).catch(throwUnreadable)).toString()

@@ -17,7 +17,7 @@ export interface ProviderCallSettings extends RequestTarget {
   readonly timeoutMs: number | null
   /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
-  /** Maximum size of a response to `post`; 64 MB by default. */
+  /** Maximum size of a response to `post`; 4 MB by default. */
   readonly responseBytesMax?: number
   /**
    * True if requests that time out must not be repeated, because a local model may still be processing them.

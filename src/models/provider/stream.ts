@@ -3,7 +3,7 @@ import { abortWith, TimedOut } from '../../base/deadline.ts'
 import { BodyTooLong, limitBytes, readBody } from '../../base/read-body.ts'
 import type { OutboundResponse } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { errorResponse, providerResponseBytesMax, readJsonResponse, unreadableResponse } from './exchange.ts'
+import { errorResponse, readJsonResponse, unreadableResponse, wholeResponseBytesMax } from './exchange.ts'
 import { errorIn, statusOf } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
@@ -13,6 +13,9 @@ import { withRetries } from './retry.ts'
  * was read.
  */
 const lingerMs = 250
+
+/** Maximum size of a streamed response. */
+const streamedBytesMax = 64_000_000
 
 /** Options for reading a streamed answer. */
 export interface StreamOptions {
@@ -176,11 +179,11 @@ class StreamAttempt {
   }
 
   async #parseWhole({ body }: OutboundResponse): Promise<unknown> {
-    return JSON.parse((await readBody(this.#withIdleTimer(body), providerResponseBytesMax)).toString())
+    return JSON.parse((await readBody(this.#withIdleTimer(body), wholeResponseBytesMax)).toString())
   }
 
   async *#withIdleTimer(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
-    for await (const part of limitBytes(body, providerResponseBytesMax)) {
+    for await (const part of limitBytes(body, streamedBytesMax)) {
       if (!this.#isDone) this.#cancelTimer()
       yield part
       if (!this.#isDone) this.#startTimer(this.settings.idleMs)

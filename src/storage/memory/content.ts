@@ -413,12 +413,13 @@ class MemoryContent {
   }
 
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     { vectors, visibility }: { vectors: boolean; visibility: Visibility },
   ): RecordView[] {
     const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
     const space = this.#requireSpace(key)
+    if (vectors) requireSearchableSpace(key, space.generation, undefined)
     return records.flatMap(number => {
       const record = visible.get(number)
       return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []

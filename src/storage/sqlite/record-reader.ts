@@ -1,6 +1,13 @@
-import type { CollectionKey, RecordOwner, RecordView } from '../content.ts'
+import {
+  type CollectionKey,
+  defaultSpace,
+  type RecordOwner,
+  type RecordView,
+  type SpaceKey,
+} from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { createMatcher, matchesFilter } from '../filter.ts'
+import { requireSearchableSpace } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -45,14 +52,15 @@ export class RecordReader {
     this.#connection = connection
   }
 
-  /** @throws collection_unavailable  there is no such collection */
+  /** @throws collection_unavailable  there is no such collection or space */
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     { vectors, visibility }: { vectors: boolean; visibility: Visibility },
   ): RecordView[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
+      if (vectors) requireSearchableSpace(key, collection.generation, undefined)
       const isVisible = createMatcher(visibility.filter)
       const statement = this.#connection.prepare<RecordRow>(
         `SELECT ${columns} FROM record WHERE record = ? AND collection = ?`,
@@ -62,7 +70,11 @@ export class RecordReader {
         .filter(row => row !== undefined)
         .map(decodeRecord)
         .filter(({ payload }) => isVisible(payload))
-      return vectors ? views.map(view => ({ ...view, vector: this.#vector(collection, view.record) })) : views
+      if (!vectors) return views
+      return views.map(view => {
+        const vector = this.#vector(collection, view.record)
+        return vector ? { ...view, vector } : view
+      })
     })
   }
 
@@ -129,11 +141,12 @@ export class RecordReader {
     })
   }
 
-  #vector(collection: CollectionRow, record: number): Float32Array {
+  #vector(collection: CollectionRow, record: number): Float32Array | undefined {
     const table = vectorTable(collection)
     const row = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
       .get(record)
+    if (!row && collection.space !== defaultSpace) return undefined
     return decodeVector(table, collection.dimension, row ?? { record, data: null })
   }
 }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { readCurrentVersion, readReplacedVersion } from '../../../src/agents/chat/current-version.ts'
 import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
@@ -241,12 +241,13 @@ test('the earliest question that read untrusted text counts, even if a later one
     lastActivityAt: at,
     ownerPrincipalId: null,
   }
-  await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
+  const row = { ...place, ...facts }
+  await rows.atomic([{ op: 'insert', table: tables.conversations, row }])
   const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
   const call = { id: 'call', name: 'fetch', arguments: '{}' }
   const result = { content: 'text', passages: [], sources: [] }
   const [earlier, later] = [1, 2].map(
-    day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
+    day => new Transcript(parts, row, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
   )
   const question = await earlier!.storeQuestion('one', false)
   await later!.storeQuestion('two', false)
@@ -255,6 +256,27 @@ test('the earliest question that read untrusted text counts, even if a later one
   const stored = await rows.get(tables.conversations, ['w', 'c'])
   expect(stored?.row.untrustedSince).toBe(question.messageTs)
   await close()
+})
+
+test('security: a turn does not write to a conversation that another caller created with the same ID', async () => {
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
+  onTestFinished(close)
+  const at = '2026-01-01T00:00:00.000Z'
+  const row: ConversationRow = {
+    ...{ workspaceId: 'w', agentId: 'a', conversationId: 'c' },
+    title: null,
+    knowledgeBaseIds: [],
+    createdAt: at,
+    lastActivityAt: at,
+    ownerPrincipalId: 'alice',
+  }
+  const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
+  const transcript = new Transcript(parts, row, { lastAt: undefined, questionId: undefined })
+  await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...row, ownerPrincipalId: 'bob' } }])
+  await expect(transcript.storeQuestion('secret', false)).rejects.toMatchObject({
+    code: 'conversation_not_found',
+  })
+  expect(await rows.count(tables.messages, 'byConversation', ['w', 'c'])).toBe(0)
 })
 
 /** An expected conversation: its questions in order. */
@@ -298,11 +320,7 @@ test('after any sequence of questions, versions and selections, the conversation
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript(
-          { rows, clock: systemClock, writes: new KeyedQueue() },
-          place,
-          start,
-        )
+        const transcript = new Transcript({ rows, clock: systemClock, writes: new KeyedQueue() }, row, start)
         const { messageId } = await transcript.storeQuestion('question', false)
         await (isComplete ? transcript.storeAnswer('answer', {}) : transcript.storeFailedAnswer('failed', {}))
         return messageId

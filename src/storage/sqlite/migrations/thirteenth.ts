@@ -41,7 +41,8 @@ const addTags = `
   INSERT INTO documents_tags SELECT NEW.workspaceId, tag, NEW.ordinal FROM (${tagsOf('NEW')});
   INSERT INTO jobs_tags SELECT NEW.workspaceId, tag, jobs.ordinal FROM (${tagsOf('NEW')}), jobs WHERE ${jobsOf('NEW')};`
 
-const removeTags = `
+/** SQL statements that remove the tags of a deleted document. */
+export const removeTags = `
   DELETE FROM documents_tags WHERE workspaceId = OLD.workspaceId AND ordinal = OLD.ordinal
     AND tag IN (${tagsOf('OLD')});
   DELETE FROM jobs_tags WHERE workspaceId = OLD.workspaceId AND tag IN (${tagsOf('OLD')})
@@ -57,6 +58,15 @@ export const tagQueries = {
   UNION ALL SELECT workspaceId, knowledgeBaseId, ordinal FROM jobs
     WHERE workspaceId IS NOT NULL AND knowledgeBaseId IS NOT NULL`,
 } as const
+
+/** SQL statements that remove the tags of a deleted job. */
+export const removeJobTags = `
+  DELETE FROM jobs_tags
+    WHERE workspaceId = OLD.workspaceId AND tag = OLD.knowledgeBaseId AND ordinal = OLD.ordinal;
+  DELETE FROM jobs_tags WHERE workspaceId = OLD.workspaceId AND ordinal = OLD.ordinal AND tag IN (
+    SELECT tags.value
+      FROM documents, json_each((SELECT json_group_array(tag) FROM (${tagsOf('documents')}))) AS tags
+      WHERE ${documentOf('OLD')});`
 
 const hasKey = 'NEW.workspaceId IS NOT NULL AND NEW.knowledgeBaseId IS NOT NULL'
 
@@ -96,12 +106,6 @@ CREATE TRIGGER job_tags_inserted AFTER INSERT ON jobs WHEN ${hasKey} BEGIN
     FROM documents, json_each((SELECT json_group_array(tag) FROM (${tagsOf('documents')}))) AS tags
     WHERE ${documentOf('NEW')};
 END;
-CREATE TRIGGER job_tags_deleted AFTER DELETE ON jobs BEGIN
-  DELETE FROM jobs_tags
-    WHERE workspaceId = OLD.workspaceId AND tag = OLD.knowledgeBaseId AND ordinal = OLD.ordinal;
-  DELETE FROM jobs_tags WHERE workspaceId = OLD.workspaceId AND ordinal = OLD.ordinal AND tag IN (
-    SELECT tags.value
-      FROM documents, json_each((SELECT json_group_array(tag) FROM (${tagsOf('documents')}))) AS tags
-      WHERE ${documentOf('OLD')});
+CREATE TRIGGER job_tags_deleted AFTER DELETE ON jobs BEGIN${removeJobTags}
 END;
 `
