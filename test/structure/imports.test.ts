@@ -117,6 +117,7 @@ const storeFileUsers = [
   'bench/durability.ts',
   'bench/filters.ts',
   'bench/postings.ts',
+  'bench/tags.ts',
   'bench/vector-libraries.ts',
   'test/fixtures/store/migrate.ts',
   'test/harness/migrated-store.ts',
