@@ -7,6 +7,9 @@ const report = process.env.VITEST_JSON
 /** Tests that run every command of the docs and of the help, which takes minutes. */
 const docs = 'test/docs/**/*.test.ts'
 
+/** Tests that need onnxruntime-node; `npm run check:native` runs them. */
+const native = 'test/native/**/*.test.ts'
+
 /** Tests that repeat attacks, crashes or races many times, or measure quality on a whole collection. */
 const endurance = [
   'access/drill',
@@ -61,11 +64,12 @@ export default defineConfig({
         test: {
           name: 'product',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, docs, ...endurance],
+          exclude: [...configDefaults.exclude, docs, native, ...endurance],
         },
       },
       { extends: true, test: { name: 'endurance', include: endurance } },
       { extends: true, test: { name: 'docs', include: [docs] } },
+      { extends: true, test: { name: 'native', include: [native] } },
     ],
     globalSetup: 'test/structure/built.ts',
     setupFiles: [

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PolicyExplanation } from './access/policy/explain.ts'
 import { systemClock } from './base/clock.ts'
+import { isProcessRunning } from './base/is-process-running.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
 import type { Io } from './cli/io.ts'
@@ -55,7 +56,8 @@ export async function drillAccess(
   const location = storeLocation(local.config, dataDir)
   if (location.path === ':memory:')
     throw new WbError('validation_error', 'the store is in memory, so it cannot be copied')
-  const folder = mkdtempSync(join(tmpdir(), 'wb-drill-'))
+  removeAbandonedCopies()
+  const folder = mkdtempSync(join(tmpdir(), `wb-drill-${process.pid}-`))
   try {
     await copyStore(location, join(folder, 'workbase.db'))
     const config = drillConfig(local.config)
@@ -75,7 +77,13 @@ export async function drillAccess(
         ...options,
         clock: systemClock,
         version: packageVersion(),
-        send: (request, as) => runtime.fetch(request, as),
+        send: async (request, as) => {
+          options.signal.throwIfAborted()
+          const response = await runtime.fetch(request, as)
+          // The response may be an error that the interruption caused.
+          options.signal.throwIfAborted()
+          return response
+        },
         settle: () => runtime.settle({ signal: options.signal, onProgress() {} }),
       })
     } finally {
@@ -83,6 +91,19 @@ export async function drillAccess(
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Deletes copies of drills whose process was killed. */
+function removeAbandonedCopies(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const [, pid] = /^wb-drill-(\d{1,10})-/.exec(name) ?? []
+    if (pid === undefined || isProcessRunning(Number(pid))) continue
+    try {
+      rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    } catch {
+      // It belongs to another user.
+    }
   }
 }
 

@@ -95,6 +95,8 @@ export interface RuntimeOverrides {
   readonly drivers?: ContentStores
   /** Sentence model instead of the built-in one; null for none. */
   readonly sentenceModel?: Pick<SentenceModel, 'embed' | 'close'> | null
+  /** Folder of onnxruntime-node, instead of the one that is installed for this package. */
+  readonly nativeRuntime?: string
   /** True to report an error code that a route does not declare as an internal error. */
   readonly strictErrors?: boolean
 }
@@ -178,6 +180,7 @@ async function buildRuntime(
     isReleased: (...args) => releases.covers(...args),
     outbound: overrides.outbound,
     resolve: overrides.resolve,
+    nativeRuntime: overrides.nativeRuntime,
   })
   openModules.push(models)
   const auth = openAuth({
@@ -214,7 +217,13 @@ async function buildRuntime(
     publish: (...args) => knowledge.publish(...args),
     refitAfter: (...args) => knowledge.refitAfter(...args),
   })
-  const { sentenceModel = config.runtime.semanticSearch ? new SentenceModel() : null } = overrides
+  const onNativeFailure = (reason: string) =>
+    log.warn(
+      { reason },
+      'onnxruntime-node is installed but cannot be used; the sentence model runs without it',
+    )
+  const { sentenceModel = config.runtime.semanticSearch ? new SentenceModel({ onNativeFailure }) : null } =
+    overrides
   if (sentenceModel) openModules.push(sentenceModel)
   const knowledge = openKnowledge({
     ...deps,
@@ -271,6 +280,7 @@ async function buildRuntime(
     models,
     reads: knowledge,
     uploads: knowledge.uploads,
+    sentenceModel: sentenceModel ?? undefined,
     onTurnEnd: (provider, outcome) => operation.metrics.countChat(provider, outcome),
   })
   overrides.tools?.(agents)

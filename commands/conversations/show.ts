@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { imageLines } from '../../src/cli/chat/images.ts'
+import { unsupportedList, unsupportedSentences } from '../../src/cli/chat/unsupported.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { conversationFields } from '../../src/cli/fields/agent.ts'
@@ -63,5 +64,11 @@ export default class ConversationsShow extends WbCommand {
     const lines = [...plain(message.content ?? '').split('\n'), ...imageLines(message)]
     for (const line of lines)
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
+    const unsupported = unsupportedSentences(message)
+    const { heading, items } = unsupportedList(unsupported)
+    const marks = unsupported.length > 0 ? ['', heading, ...items.map(item => `- ${item}`)] : []
+    for (const line of marks)
+      for (const part of wrapLine(indent + line, output.width, indent.length))
+        output.result(output.style.dim(part.trimEnd()))
   }
 }

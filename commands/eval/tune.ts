@@ -6,7 +6,7 @@ import { metricNames } from '../../src/evaluation/metrics.ts'
 export default class EvalTune extends EvalCommand {
   static override summary = 'test whether another lexical weight is better'
   static override description =
-    'Tries lexical weights from 0 to 1, and chooses one by cross-validation. All figures are held out: each question is measured with a weight that was chosen on other questions.'
+    'Tries lexical weights from 0 to 1, and chooses one by cross-validation. All metrics are held out: each question is measured with a weight that was chosen on other questions.'
   static override examples = [
     'wb eval tune questions.yaml --kb handbook',
     'wb eval tune questions.yaml --kb handbook --metric mrr@10 --json',

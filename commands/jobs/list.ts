@@ -1,12 +1,16 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
+import { sentenceProgressLines } from '../../src/cli/fields/resources.ts'
 import { statusTone } from '../../src/cli/fields/status-tone.ts'
 import { formatJobProgress } from '../../src/cli/find/job.ts'
 import { lookUpJobNames } from '../../src/cli/find/job-names.ts'
+import { listKnowledgeBases } from '../../src/cli/find/resolve.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsList extends WbCommand {
   static override summary = 'list the jobs of a workspace, newest first'
+  static override description =
+    'Also prints the progress of sentence vectors, which are computed in the background after an ingest. They are not jobs: with --json, and in a pipe, stdout contains only jobs.'
   static override examples = ['wb jobs list', 'wb jobs list --limit 10 --json']
   static override flags = { limit: limitFlag }
 
@@ -31,5 +35,7 @@ export default class JobsList extends WbCommand {
       empty: [`no jobs in ${name} yet; start one:`, '  wb kb ingest handbook ./my-folder --async'],
       total,
     })
+    const bases = await this.waitFor('reading', listKnowledgeBases(this.client, workspaceId))
+    for (const line of sentenceProgressLines(bases)) this.output.note(line)
   }
 }

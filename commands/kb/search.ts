@@ -1,5 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
+import { knowledgeBaseChoices } from '../../src/cli/command/choices.ts'
+import { isNameTaken } from '../../src/cli/command/existing-arg.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { requireClearQuestion } from '../../src/cli/passages/ranking-options.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
 import { knowledgeBaseOrAll, workspaceScope } from '../../src/cli/passages/workspace-scope.ts'
@@ -31,7 +35,23 @@ export default class KbSearch extends SearchCommand {
     requireClearQuestion(argv.map(String), { ...flags, searchAllCommand: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
     const reference = args.question === undefined ? undefined : args.kb
-    await this.searchAndPrint(question, await this.resolveScope(reference, flags), flags)
+    const base = await this.resolveScope(reference, flags).catch(error =>
+      this.explainMissingQuestion(question, error),
+    )
+    await this.searchAndPrint(question, base, flags)
+  }
+
+  /**
+   * Throws the error that no knowledge base was chosen. If the question is the name of one, the actual question is
+   * missing.
+   */
+  private async explainMissingQuestion(question: string, error: unknown): Promise<never> {
+    if (!(error instanceof UsageError)) throw error
+    if (!(await isNameTaken(knowledgeBaseChoices.list(this.resolveContext, {}), question))) throw error
+    throw new UsageError(`${question} is a knowledge base; add a question`, [
+      `wb kb search ${shellWord(question)} QUESTION`,
+      ...error.next,
+    ])
   }
 
   /**

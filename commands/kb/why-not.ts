@@ -6,6 +6,7 @@ import { parseCondition } from '../../src/cli/passages/parse-condition.ts'
 import { printWhyNot } from '../../src/cli/passages/print-why-not.ts'
 import { rankingOptions } from '../../src/cli/passages/ranking-options.ts'
 import { savedFilterId, searchFlags } from '../../src/cli/passages/search-command.ts'
+import { shapingOptions } from '../../src/cli/passages/shaping-flags.ts'
 import { askWhyNot } from '../../src/cli/passages/why-not.ts'
 
 const { explain: _, ...whyNotFlags } = searchFlags
@@ -36,6 +37,7 @@ export default class KbWhyNot extends WbCommand {
       filter: parseCondition(flags),
       knowledgeFilterId: await savedFilterId(this.resolveContext, base, flags.saved),
       ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
+      ...shapingOptions(flags),
     }))
     const { answer, document, others } = await this.waitFor('searching', ask)
     const name = document ? documentName(document) : args.document

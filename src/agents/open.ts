@@ -6,11 +6,13 @@ import type { Config } from '../config/schema.ts'
 import type { OpenPassageCheck } from '../knowledge/passage-visibility.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
+import type { SentenceModel } from '../sentence-model/sentence-model.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { McpSignIns } from '../workspaces/mcp-sign-ins.ts'
 import { Agents } from './agents.ts'
 import { Attachments } from './attachments.ts'
+import { AnswerCheck } from './chat/answer-check.ts'
 import type { ChatModelSource } from './chat/answering-model.ts'
 import { Compactions } from './chat/compactions.ts'
 import type { RetrievePassages } from './chat/grounding.ts'
@@ -47,7 +49,7 @@ export interface AgentDependencies extends Pick<TurnsDependencies, 'onTurnEnd'> 
   readonly log: Log
   readonly environment: ConfigEnvironment
   readonly audit: AuditTrail
-  readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
+  readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK' | 'checkAnswers'>
   readonly listTools: ListRemoteTools
   readonly signIns: McpSignIns
   /** MCP servers that the configuration declares as commands. */
@@ -55,12 +57,14 @@ export interface AgentDependencies extends Pick<TurnsDependencies, 'onTurnEnd'> 
   readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatModelSource
   readonly reads: KnowledgeReads
   readonly uploads: Pick<Uploads, 'readAttachment'>
+  /** Checks answers; undefined if search by meaning is off. */
+  readonly sentenceModel: Pick<SentenceModel, 'embed'> | undefined
 }
 
 /** Opens agents and conversations. Returns their services, and their route handlers by topic. */
 export function openAgents(deps: AgentDependencies) {
-  const { models, reads } = deps
-  const { tools: settings, systemPrompt, retrievalK } = deps.settings
+  const { models, reads, sentenceModel } = deps
+  const { tools: settings, systemPrompt, retrievalK, checkAnswers } = deps.settings
   const { callTool, processes, outbound, fetchPublic } = models
   const ttlMs = settings.mcp.discoveryTtlMs
   const toolbox = new Toolbox({
@@ -74,7 +78,7 @@ export function openAgents(deps: AgentDependencies) {
   const gate = new ToolGate(deps)
   const openPassageCheck: OpenPassageCheck = (...args) => reads.passages.open(...args)
   const compactions = new Compactions({ ...deps, openPassageCheck })
-  const turnsDeps: Omit<TurnsDependencies, 'conversations'> = {
+  const turnsDeps: Omit<TurnsDependencies, 'conversations' | 'answerCheck'> = {
     ...deps,
     openPassageCheck,
     gate,
@@ -88,7 +92,9 @@ export function openAgents(deps: AgentDependencies) {
       (await findReadableBases(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),
   }
-  const turns = new Turns({ ...turnsDeps, conversations })
+  const answerCheck =
+    sentenceModel && checkAnswers ? new AnswerCheck({ ...deps, model: sentenceModel }) : undefined
+  const turns = new Turns({ ...turnsDeps, conversations, answerCheck })
   return {
     conversations,
     toolbox,

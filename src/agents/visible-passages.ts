@@ -5,7 +5,8 @@ import { withoutSummaryCitation } from './chat/conversation-summary.ts'
 type ChunkKey = [chunkId: string, knowledgeBaseId: string | null, documentId: string | null]
 
 /**
- * Removes the citations and chunk IDs of passages that the caller may not see from the metadata of a message.
+ * Removes the citations and chunk IDs of passages that the caller may not see from the metadata of a message. If there are
+ * any, also removes the list of unsupported sentences, because it depends on their texts.
  *
  * @see docs/access.md#row-level-access
  */
@@ -13,16 +14,21 @@ export async function withVisiblePassages(message: Message, check: PassageCheck)
   if (check.seesAll) return message
   const { metadata, messageTs } = message
   const { context_document_ids: chunkIds, context_chunks: chunksText, citations: citationsText } = metadata
-  const chunks = await keepIf(parseList<ChunkKey>(chunksText), ([chunkId, knowledgeBaseId, documentId]) =>
+  const [allChunks, allCitations] = [
+    parseList<ChunkKey>(chunksText),
+    parseList<PassageReference>(citationsText),
+  ]
+  const chunks = await keepIf(allChunks, ([chunkId, knowledgeBaseId, documentId]) =>
     check.isVisible({ chunkId, knowledgeBaseId, documentId }, messageTs),
   )
-  const citations = await keepIf(parseList<PassageReference>(citationsText), citation =>
-    check.isVisible(citation, messageTs),
-  )
+  const citations = await keepIf(allCitations, citation => check.isVisible(citation, messageTs))
+  const hidesPassages = chunks.length < allChunks.length || citations.length < allCitations.length
+  const { unsupported, ...shown } = withoutSummaryCitation(metadata)
   return {
     ...message,
     metadata: {
-      ...withoutSummaryCitation(metadata),
+      ...shown,
+      ...(unsupported !== undefined && !hidesPassages && { unsupported }),
       ...(chunkIds !== undefined && {
         context_document_ids: chunks.map(([chunkId]) => chunkId).join(','),
       }),

@@ -63,9 +63,9 @@ export function randomLetters(count: number): string {
   return text
 }
 
-/** Returns the SHA-256 hash of the UTF-8 bytes of a string, as lowercase hex. */
-export function sha256(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex')
+/** Returns the SHA-256 hash of bytes, or of the UTF-8 bytes of a string, as lowercase hex. */
+export function sha256(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex')
 }
 
 /** Returns random bytes for keys, initialization vectors and one-time secrets. */

@@ -65,6 +65,7 @@ export function threadHost<O extends ThreadOperations>(
   let worker: Worker | undefined
   let idleTimer: NodeJS.Timeout | undefined
   let nextId = 0
+  let isClosing = false
 
   /**
    * Rejects all pending calls of a failed worker. Called for its error and again for its exit, when a new worker may
@@ -83,7 +84,8 @@ export function threadHost<O extends ThreadOperations>(
     newWorker.on('message', (result: CallResult) => {
       const call = pendingCalls.get(result.id)
       pendingCalls.delete(result.id)
-      if (pendingCalls.size === 0) {
+      // A worker that is closing keeps the process alive until it has ended.
+      if (pendingCalls.size === 0 && !isClosing) {
         newWorker.unref()
         if (idleMs !== undefined) idleTimer = setTimeout(endIdle, idleMs).unref()
       }
@@ -122,6 +124,7 @@ export function threadHost<O extends ThreadOperations>(
     },
     async close() {
       clearTimeout(idleTimer)
+      isClosing = true
       if (worker) await endWorker(worker)
     },
   }

@@ -31,6 +31,7 @@ function lazily<M, K extends keyof M>(load: () => Promise<M>, name: K): Lazy<M[K
 }
 
 const embedded = once(() => import('../embedded.ts'))
+const localModels = once(() => import('../local-models/commands.ts'))
 const serverLock = once(() => import('../locks/server-lock.ts'))
 
 export const findLocalServer = lazily(serverLock, 'findServer')
@@ -52,6 +53,10 @@ export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')
 export const configuredIdentityProvider = lazily(embedded, 'configuredIdentityProvider')
+
+export const addLocalModel = lazily(localModels, 'addLocalModel')
+export const listLocalModels = lazily(localModels, 'listLocalModels')
+export const removeLocalModel = lazily(localModels, 'removeLocalModel')
 
 /** Loads the locks module, and calls its `runExclusively`. */
 export async function runExclusively<T>(

@@ -26,6 +26,7 @@ export const harmlessKeys = [
   'chat.maxOutputTokens',
   'chat.requestTimeoutMs',
   'chat.retrievalK',
+  'chat.checkAnswers',
   'chat.tools.fetch.timeoutMs',
   'chat.tools.fetch.maxResponseBytes',
   'chat.tools.webSearch.timeoutMs',

@@ -217,6 +217,7 @@ const chat = block({
   maxOutputTokens: integer(1, 8_192).default(1_024),
   requestTimeoutMs: integer(1, 600_000).nullable().default(null),
   retrievalK: integer(1, 64).default(6),
+  checkAnswers: configFlag.default(true),
   allowDataCollection: configFlag.default(false),
   systemPrompt: nonEmptyString.nullable().default(null),
   tools: block({

@@ -108,6 +108,13 @@ export const Citation = z.object({
 })
 export type Citation = z.output<typeof Citation>
 
+/**
+ * Part of an answer, as offsets in UTF-16 units; `end` is exclusive. The metadata field `unsupported` contains the
+ * sentences that no passage supports as JSON. It is absent if the answer was not checked.
+ */
+const SentenceRange = z.object({ start: z.int().nonnegative(), end: z.int().positive() })
+export type SentenceRange = z.output<typeof SentenceRange>
+
 export const approvalDecisions = ['once', 'always', 'never'] as const
 const Approval = z.object({
   decision: z.enum(approvalDecisions).meta({

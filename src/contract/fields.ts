@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
+import { sectionPayloadKey } from './payload-keys.ts'
 
 /** Payload key of the owner of a document. It is not part of responses. */
 export const ownerPayloadKey = '$owner'
@@ -10,6 +11,8 @@ export const sourcePayloadKey = '$source'
  * Payload key of the status of a document whose metadata does not contain the key `status`. It is not part of responses.
  */
 export const statusPayloadKey = '$status'
+/** Payload key of the offset of a chunk in the text of its document, in UTF-16 code units. It is not part of responses. */
+export const startPayloadKey = '$start'
 
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
@@ -22,9 +25,11 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunkText',
   'visible_to',
   'chunker.id',
+  sectionPayloadKey,
   ownerPayloadKey,
   sourcePayloadKey,
   statusPayloadKey,
+  startPayloadKey,
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

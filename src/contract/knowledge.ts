@@ -6,6 +6,7 @@ import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { SearchExplanation, WhyNot } from './search-explanation.ts'
+import { shapingFields } from './search-shaping.ts'
 
 const LexicalSettings = z.object({
   enabled: z.boolean(),
@@ -58,16 +59,16 @@ export const SentenceState = z
   .meta({ id: 'SentenceState' })
 export type SentenceState = z.output<typeof SentenceState>
 
-const ShownKnowledgeBase = KnowledgeBase.extend({
-  embedder: EmbedderState.optional(),
-  sentences: SentenceState.optional().meta({
-    description:
-      'progress of the vectors of the built-in sentence model; absent if you may see only some documents, or if the store cannot have them',
-  }),
+const sentences = SentenceState.optional().meta({
+  description:
+    'progress of the vectors of the built-in sentence model; absent if you may see only some documents, or if the store cannot have them',
 })
 
-/** Item of the list of knowledge bases. `size` is absent for callers who may see only some documents. */
+const ShownKnowledgeBase = KnowledgeBase.extend({ embedder: EmbedderState.optional(), sentences })
+
+/** Item of the list of knowledge bases. `size` and `sentences` are absent for callers who may see only some documents. */
 const ListedKnowledgeBase = KnowledgeBase.extend({
+  sentences,
   size: z
     .object({
       documents: z
@@ -282,6 +283,16 @@ export const SearchHit = z
     explanation: SearchExplanation.optional().meta({
       description: 'reasons for the rank of the passage. Present only if `explain` was true.',
     }),
+    chunks: z
+      .object({
+        first: z.int().min(0).meta({ description: 'position of the first chunk in the document' }),
+        last: z.int().min(0).meta({ description: 'position of the last chunk in the document' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'range of the chunks that `chunkText` consists of. Present only if `neighbors` was requested and the hit has a document. `id`, `score` and the other fields are those of the best chunk.',
+      }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
   })
@@ -316,6 +327,7 @@ const searchFields = {
       'true for a search while a user types: the last word of `text` also matches words that it is the beginning of, unless a space follows',
   }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that every hit must also match' }),
+  ...shapingFields,
 }
 
 const exactlyOneMessage = 'send exactly one of text and vector'

@@ -37,6 +37,17 @@ export const limits = {
   knowledgeBasesPerSearch: 50,
   /** Number of recent searches of a knowledge base whose times are kept, by mode. */
   searchesMeasured: 256,
+  /** Maximum number of passages of a document in grouped results. */
+  perGroupMax: 100,
+  /** Maximum number of chunks that are joined on each side of a result. */
+  neighborsMax: 3,
+  /** Maximum number of chunks of a joined passage, also if it contains several results. */
+  joinedChunks: 10,
+  /** Maximum length of joined chunks. A longer chunk is returned alone. */
+  joinedTextChars: 16_384,
+  boosts: 10,
+  boostFactorMin: 0.1,
+  boostFactorMax: 10,
 
   filterDepth: 32,
   filterNodes: 1_000,

@@ -28,6 +28,9 @@ export function isRerankProtocol(name: string): name is RerankProtocol {
 /** Provider name of the built-in embedder. */
 export const builtInProvider = 'workbase'
 
+/** Provider name of embedding models that `wb models add` added to the machine of the runtime. */
+export const localProvider = 'onnx'
+
 export type ProviderName = keyof typeof providers
 
 export function isProviderName(name: string): name is ProviderName {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { explainedShaping } from './search-shaping.ts'
 
 /** Lists that a search ranks passages by, in display order. */
 export const listNames = ['lexical', 'vector', 'sentences'] as const
@@ -89,9 +90,14 @@ export const SearchExplanation = z
       .object({
         from: z.int().min(1).meta({ description: 'rank before reranking' }),
         to: z.int().min(1).meta({ description: 'rank after reranking' }),
+        service: z
+          .string()
+          .nullable()
+          .meta({ description: 'name of the reranking service; null for reranking by words' }),
       })
       .nullable()
       .meta({ description: 'change by reranking; null if the hits were not reranked' }),
+    ...explainedShaping,
     knowledgeBaseWeight: z.number().min(0).max(1).optional().meta({
       description:
         'factor of the score in a search of several knowledge bases: 1 if the best passages of this one contain all words of the query',
@@ -131,10 +137,13 @@ const Remedy = z
         'wait',
         'ingestAgain',
         'grantAccess',
+        'removeBoosts',
+        'removeDiversity',
+        'group',
       ])
       .meta({
         description:
-          '`raiseTopK`: request `topK` results; `removeFilter`: search without the filter; `useWords`: use words of the passage instead of `words`, which it does not contain; `removePhrase`: search without quotation marks; `waitForVectors`: wait until the passages have sentence vectors; `wait`: wait until the document is ingested; `ingestAgain`: ingest the document again; `grantAccess`: change the policy or the visibility of the document',
+          '`raiseTopK`: request `topK` results; `removeFilter`: search without the filter; `useWords`: use words of the passage instead of `words`, which it does not contain; `removePhrase`: search without quotation marks; `waitForVectors`: wait until the passages have sentence vectors; `wait`: wait until the document is ingested; `ingestAgain`: ingest the document again; `grantAccess`: change the policy or the visibility of the document; `removeBoosts`: search without boosts; `removeDiversity`: search without `diversity`; `group`: search with `groupBy`, because other documents have several results',
       }),
     topK: z.int().min(1).optional().meta({ description: 'number of results that includes the document' }),
     words: z.array(z.string()).optional().meta({ description: 'words that the passage does not contain' }),
@@ -146,10 +155,22 @@ export type Remedy = z.output<typeof Remedy>
 export const WhyNot = z
   .object({
     documentId: z.uuid(),
-    stage: z.enum(['found', 'visibility', 'ingest', 'filter', 'phrase', 'candidates', 'topK']).meta({
-      description:
-        'stage at which the document dropped out: `visibility` if the principal does not see it, `ingest` if it has no passages, `filter` if no passage matches the filter, `phrase` if none contains the quoted phrases, `candidates` if none is among the best of any list, `topK` if the best one ranks below `topK`; `found` if it is in the results',
-    }),
+    stage: z
+      .enum([
+        'found',
+        'visibility',
+        'ingest',
+        'filter',
+        'phrase',
+        'candidates',
+        'topK',
+        'boosts',
+        'diversity',
+      ])
+      .meta({
+        description:
+          'stage at which the document dropped out: `visibility` if the principal does not see it, `ingest` if it has no passages, `filter` if no passage matches the filter, `phrase` if none contains the quoted phrases, `candidates` if none is among the best of any list, `topK` if the best one ranks below `topK`, `boosts` or `diversity` if only this moved it below `topK`; `found` if it is in the results',
+      }),
     status: z.string().nullable().meta({ description: 'status of the document; null if it is not visible' }),
     errorMessage: z
       .string()

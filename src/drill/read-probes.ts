@@ -28,6 +28,15 @@ const searches: readonly object[] = [
   { text: sharedWord, topK, hybrid: false },
   { text: sharedWord, topK, rerank: true },
   { text: sharedWord, topK, filter: { drill: 'yes' } },
+  {
+    text: sharedWord,
+    topK,
+    explain: true,
+    diversity: 0.5,
+    groupBy: 'document',
+    neighbors: 3,
+    boosts: [{ recency: { halfLifeDays: 1 }, factor: 2 }],
+  },
 ]
 
 async function probeMcp(context: ProbeContext): Promise<void> {

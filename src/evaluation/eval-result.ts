@@ -34,7 +34,7 @@ export interface EvalResult {
   readonly questions: readonly QuestionResult[]
 }
 
-/** Four digits are more than the figures of any question set are precise to, and keep lockfiles readable. */
+/** Four digits are more than the metrics of any question set are precise to, and keep lockfiles readable. */
 const digits = 10_000
 
 function round(value: number): number {

@@ -1,7 +1,7 @@
 import type { EvalResult, QuestionResult } from './eval-result.ts'
 import { type MetricName, metricNames } from './metrics.ts'
 
-/** Slack for rounding errors in a comparison of rounded figures. */
+/** Slack for rounding errors in a comparison of rounded metrics. */
 const epsilon = 1e-9
 
 /** A metric that fell below its value in the lockfile by more than the tolerance. */

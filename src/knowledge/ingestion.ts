@@ -12,6 +12,7 @@ import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
+import { hasSections } from './chunk/sections.ts'
 import type { BaseKey } from './document-key.ts'
 import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
@@ -163,10 +164,11 @@ export class Ingestion {
         title,
         service,
         override: body.chunker,
+        hasSections: hasSections(body.fileType, body.sourceFilename),
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       if (embedded) return { ...chunked, ...embedded }
-      const passages = chunked.chunks.map(text => ({ title, text }))
+      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
       return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
       await this.storeFailed(accepted, error)

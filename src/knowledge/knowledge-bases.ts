@@ -95,8 +95,11 @@ export class KnowledgeBases {
     return page
   }
 
-  /** Like {@link list}, with the sizes of the knowledge bases in which the caller may see all rows. */
-  async listWithSizes(
+  /**
+   * Like {@link list}, with the size of each knowledge base and the progress of its sentence vectors, if the caller may see
+   * all of its rows.
+   */
+  async listWithFigures(
     workspaceId: string,
     query: PageQuery,
     caller: Pick<Caller, 'rowAccess'>,
@@ -107,14 +110,16 @@ export class KnowledgeBases {
     if (!store) return page
     const access = await caller.rowAccess(workspaceId)
     const visible = page.items.filter(base => access.seesAll(base))
-    const [counts, sizes] = await Promise.all([
+    const [counts, sizes, states] = await Promise.all([
       Promise.all(visible.map(base => this.#countDocuments(base))),
       store.storedBytes(visible.map(collectionKeyOf)),
+      Promise.all(visible.map(base => this.#sentenceState(base))),
     ])
     const items = page.items.map(base => {
       const at = visible.indexOf(base)
-      const bytes = sizes[at]
-      return bytes ? { ...base, size: { documents: counts[at]!, bytes: totalBytes(bytes) } } : base
+      const [bytes, sentences] = [sizes[at], states[at]]
+      const size = bytes && { documents: counts[at]!, bytes: totalBytes(bytes) }
+      return { ...base, ...(size && { size }), ...(sentences && { sentences }) }
     })
     return { ...page, items }
   }

@@ -41,6 +41,7 @@ import {
   recordHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
+import { ResultShaper } from './search/result-shaper.ts'
 import { SearchQueue } from './search/search-queue.ts'
 import { Searcher } from './search/searcher.ts'
 import { SentenceSearch } from './search/sentence-search.ts'
@@ -130,9 +131,11 @@ export function openKnowledge(parts: KnowledgeParts) {
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const queue = new SearchQueue()
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
-  const searcher = new Searcher(space, filters, queue, sentences, reranking)
-  const whyNotSearcher = new Searcher(space, filters, new SearchQueue(whyNotMax), sentences, reranking)
-  const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking })
+  const shaper = new ResultShaper(parts)
+  const searcher = new Searcher(space, filters, queue, sentences, reranking, shaper)
+  const whyNotQueue = new SearchQueue(whyNotMax)
+  const whyNotSearcher = new Searcher(space, filters, whyNotQueue, sentences, reranking, shaper)
+  const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking, shaper })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),

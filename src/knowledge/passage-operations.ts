@@ -17,6 +17,7 @@ import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { sectionsAt } from './chunk/sections.ts'
 import { extractNatively, type SourceFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
@@ -33,10 +34,19 @@ export interface EmbeddedQuery {
   readonly unknownWords: readonly string[]
 }
 
+/** A chunk, which is a slice of the text. */
+export interface TextChunk {
+  /** Offset of the chunk in the text, in UTF-16 units. */
+  readonly start: number
+  readonly text: string
+  /** Headings at the start of the chunk: see {@link sectionsAt}; undefined if the text is not Markdown. */
+  readonly section?: string | undefined
+}
+
 /** The chunks of a text, with their vectors if the runtime fits the space. */
 export interface PreparedText {
   readonly chunkerId: string
-  readonly chunks: string[]
+  readonly chunks: TextChunk[]
   readonly embedded: EmbeddedVectors | undefined
 }
 
@@ -61,11 +71,18 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       title: string | null
       service: ChunkerSettings
       override: Ingest['chunker']
+      hasSections: boolean
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
-      const chunks = chunker.chunk(input.text)
-      const passages = chunks.map(text => ({ title: input.title, text }))
+      const spans = chunker.chunk(input.text)
+      const sections = input.hasSections ? sectionsAt(input.text, spans) : []
+      const chunks = spans.map(({ start, end }, at) => ({
+        start,
+        text: input.text.slice(start, end),
+        section: sections[at],
+      }))
+      const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
       return { chunkerId: chunker.id, chunks, embedded }
     },

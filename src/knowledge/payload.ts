@@ -4,6 +4,7 @@ import {
   ownerPayloadKey,
   reservedPayloadKeys,
   sourcePayloadKey,
+  startPayloadKey,
   statusPayloadKey,
 } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
@@ -54,6 +55,12 @@ export function updateInheritedFields(payload: Payload, document: PolicyDocument
 
 /** Returns the payload as the API returns it: without internal fields, and with the text as `chunkText`. */
 export function toApiPayload({ payload, text }: RecordView): Payload {
-  const { [ownerPayloadKey]: _, [sourcePayloadKey]: __, [statusPayloadKey]: ___, ...fields } = payload
+  const {
+    [ownerPayloadKey]: _,
+    [sourcePayloadKey]: __,
+    [statusPayloadKey]: ___,
+    [startPayloadKey]: ____,
+    ...fields
+  } = payload
   return text === null ? fields : { ...fields, chunkText: text }
 }

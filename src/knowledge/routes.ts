@@ -42,7 +42,7 @@ export function kbHandlers(
   return {
     list: async ({ params, query }, caller) => ({
       status: 200,
-      body: await bases.listWithSizes(params.workspaceId, query, caller),
+      body: await bases.listWithFigures(params.workspaceId, query, caller),
     }),
     create: async ({ params, body }, caller) => {
       const base = await bases.create(params.workspaceId, body, caller)

@@ -11,7 +11,7 @@ import {
   collectionKeyText,
   type RecordVector,
   type SpaceKey,
-  type StoredPassage,
+  type UnstagedPassage,
   type VectorSpaces,
 } from '../storage/content.ts'
 import type { FitProgress } from './fitting.ts'
@@ -183,15 +183,15 @@ export class SentenceIndex {
     return store.collection(space)
   }
 
-  /** Embeds passages. A passage without text gets a vector that is similar to nothing. */
-  async #embed(passages: readonly StoredPassage[], signal: AbortSignal): Promise<RecordVector[]> {
-    const texts = passages.map(toModelText)
-    const withText = texts.filter(text => text.trim() !== '')
-    const vectors = await this.#parts.model.embed(withText, { priority: 'background', signal })
+  /** Embeds passages that have no vector yet. A passage without text gets a vector that is similar to nothing. */
+  async #embed(passages: readonly UnstagedPassage[], signal: AbortSignal): Promise<RecordVector[]> {
+    const known = passages.map(passage => {
+      const isEmpty = toModelText(passage).trim() === ''
+      return passage.vector ?? (isEmpty ? new Float32Array(SENTENCE_DIMENSION) : undefined)
+    })
+    const texts = passages.filter((_, index) => !known[index]).map(toModelText)
+    const vectors = await this.#parts.model.embed(texts, { priority: 'background', signal })
     let next = 0
-    return passages.map(({ record }, index) => ({
-      record,
-      vector: texts[index]!.trim() === '' ? new Float32Array(SENTENCE_DIMENSION) : vectors[next++]!,
-    }))
+    return passages.map(({ record }, index) => ({ record, vector: known[index] ?? vectors[next++]! }))
   }
 }

@@ -21,6 +21,7 @@ const attachmentChunks = {
     overlapSize: 0,
   },
   override: undefined,
+  hasSections: false,
   fittedIn: undefined,
 } as const
 
@@ -78,7 +79,7 @@ export class Uploads {
       )
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0
-    return { text, chunkEnds: chunks.map(chunk => (end += chunk.length)) }
+    return { text, chunkEnds: chunks.map(chunk => (end += chunk.text.length)) }
   }
 
   private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cutUnits } from '../base/cut-units.ts'
+import { overlapsOf } from '../base/text-overlaps.ts'
 import { type Chunk, documents } from '../contract/documents.ts'
 import { decodeCursor, encodeCursor } from './pages.ts'
 import type { RouteCaller, RouteHandler } from './route-caller.ts'
@@ -75,7 +76,7 @@ function findOverlap(first: Chunk, second: Chunk): { separator: string; overlap:
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
   if (!isConsecutive) return { separator: '\n\n', overlap: 0 }
   const [before, after] = [first.text ?? '', second.text ?? '']
-  const overlap = overlapLength(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
+  const [overlap = 0] = overlapsOf(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
   if (overlap >= overlapCharsMin) return { separator: '', overlap }
   const hasSpace = /\s$/.test(before) || /^\s/.test(after)
   return { separator: isFromSentenceChunker(second) && !hasSpace ? '\n' : '', overlap: 0 }
@@ -88,25 +89,4 @@ function findOverlap(first: Chunk, second: Chunk): { separator: string; overlap:
  */
 function isFromSentenceChunker({ payload }: Chunk): boolean {
   return String(payload['chunker.id']).startsWith('sentence')
-}
-
-/**
- * Returns the length of the longest suffix of `before` that is also a proper prefix of `after`.
- *
- * Uses the Knuth-Morris-Pratt algorithm, which takes linear time.
- */
-function overlapLength(before: string, after: string): number {
-  const fallback = [0]
-  for (let index = 1, length = 0; index < after.length; index++) {
-    while (length > 0 && after[index] !== after[length]) length = fallback[length - 1]!
-    if (after[index] === after[length]) length++
-    fallback.push(length)
-  }
-  let length = 0
-  for (const codeUnit of before.split('')) {
-    if (length === after.length) length = fallback[length - 1] ?? 0
-    while (length > 0 && codeUnit !== after[length]) length = fallback[length - 1]!
-    if (codeUnit === after[length]) length++
-  }
-  return length === after.length ? (fallback[length - 1] ?? 0) : length
 }

@@ -16,6 +16,8 @@ export interface ModelService {
   readonly endpointPath: string | null
   readonly credentialRef: string | null
   readonly requestTimeoutMs: number | null
+  /** Present in a reranking service. */
+  readonly rerankingServiceId?: string
 }
 
 /** Returns true if the secret that a record refers to may be sent to a host. @see docs/security.md#rule-1 */

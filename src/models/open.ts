@@ -2,8 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
-import { isProviderName } from '../contract/providers.ts'
+import { isProviderName, localProvider } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, RerankingService, ServiceProblem } from '../contract/services.ts'
+import { LocalModels } from '../local-models/local-models.ts'
 import { type ChatModel, openConfiguredModel, openServiceModel } from './chat/chat-model.ts'
 import { openLearnedModels } from './chat/learned-models.ts'
 import { knownModelFacts } from './chat/model-request.ts'
@@ -11,6 +12,7 @@ import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelDependencies } from './endpoint.ts'
 import { openEndpointGuard, openPublicGuard } from './endpoint-guard.ts'
 import { type EmbedderEndpoint, embeddingCallSettings, openHostedEmbedder } from './hosted-embedder.ts'
+import { checkLocalService, openLocalEmbedder, requireLocalModel } from './local-embedder.ts'
 import type { McpCall, McpTool, McpToolResult } from './mcp/client.ts'
 import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
 import { McpAuthorization } from './mcp/mcp-authorization.ts'
@@ -20,6 +22,7 @@ import { ModelCatalog } from './model-catalog.ts'
 import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
 import { probeModel } from './probe-model.ts'
 import { checkReranker, openReranker, type Reranker } from './reranker.ts'
+import { RerankerPauses } from './reranker-pauses.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
 /** Access to models, MCP servers, and the network. */
@@ -34,6 +37,13 @@ export interface Models {
   readonly catalog: ModelCatalog
   /** @throws validation_error  the runtime may not call the URL; the message contains the name of the field */
   checkUrl(field: string, url: string): void
+  /**
+   * Checks an embedding service before it is written.
+   *
+   * @param sent  fields that the caller sent
+   * @throws validation_error  its model was not added to this runtime, or has another dimension
+   */
+  checkEmbedding(service: EmbeddingService, sent: Partial<EmbeddingService>): Promise<void>
   /** @throws embedding_unavailable  the runtime cannot call the provider of the service */
   openEmbedder(service: EmbeddingService): Embedder
   openReranker(service: RerankingService): Reranker
@@ -77,6 +87,8 @@ export interface ModelsDependencies {
   /** Sends requests to models. If undefined, the network is used. */
   readonly outbound: Outbound | undefined
   readonly resolve: ResolveHost | undefined
+  /** Folder of onnxruntime-node; by default the one that is installed for this package. */
+  readonly nativeRuntime?: string | undefined
 }
 
 /** Opens the access to models and MCP servers. Opens no connection and loads no model before the first call. */
@@ -96,15 +108,19 @@ export function openModels({
   const deps = { environment, isReleased, outbound: rest.outbound ?? network.send }
   const learned = openLearnedModels({ clock, outbound: deps.outbound })
   const chatDeps = { ...deps, learned, clock, chat: config.chat }
+  const rerankDeps = { ...chatDeps, pauses: new RerankerPauses(clock) }
   const processes = new McpProcesses({ environment, clock, log, folder: rest.dataDir })
+  const local = new LocalModels({ dataDir: rest.dataDir, runtime: rest.nativeRuntime })
   return {
     fetch,
     fetchPublic: publicNetwork.fetch,
     outbound: deps.outbound,
     catalog: new ModelCatalog({ ...deps, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
-    openEmbedder: service => openEmbedder(service, deps),
-    openReranker: service => openReranker(service, deps),
+    checkEmbedding: async (service, sent) => checkLocalService(service, sent, local),
+    openEmbedder: service =>
+      service.provider === localProvider ? openLocalEmbedder(service, local) : openEmbedder(service, deps),
+    openReranker: service => openReranker(service, rerankDeps),
     openChat: service => openServiceModel(service, chatDeps),
     runtimeChat: () => openConfiguredModel(chatDeps),
     chatProblem: async service =>
@@ -112,15 +128,17 @@ export function openModels({
       problemOfLastRequest(knownModelFacts(service, chatDeps).failure),
     embeddingProblem: service =>
       findServiceProblem(async () => {
-        if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
+        if (service.provider === localProvider) requireLocalModel(service, local)
+        else if (service.provider !== 'mock') await embeddingCallSettings(embedderEndpoint(service, deps))
       }),
-    rerankingProblem: service => findServiceProblem(() => checkReranker(service, deps)),
+    rerankingProblem: service => findServiceProblem(() => checkReranker(service, rerankDeps)),
     probe: (service, changes, signal) => probeModel(service, changes, signal, chatDeps),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
     authorization: new McpAuthorization({ environment, isReleased, fetch, clock, guard }),
     processes,
     async close() {
+      await local.close()
       await processes.close()
       await network.close()
       await publicNetwork.close()
@@ -146,7 +164,7 @@ function embedderEndpoint(
   const { provider } = service
   if (!isProviderName(provider))
     throw embedderFailure(service, 'has a provider that this runtime cannot call', {
-      hint: 'Use the provider openai, openrouter, cohere or ollama. For other OpenAI-compatible servers, set endpointBaseUrl.',
+      hint: 'Use the provider openai, openrouter, cohere, ollama or onnx. For other OpenAI-compatible servers, set endpointBaseUrl.',
     })
   return { service, provider, environment, isReleased }
 }

@@ -1,16 +1,24 @@
 import pMap from 'p-map'
-import { systemClock } from '../base/clock.ts'
 import { TimedOut, withTimeout } from '../base/deadline.ts'
-import { isRerankProtocol, type RerankProtocol } from '../contract/providers.ts'
+import {
+  chatProviders,
+  isChatProvider,
+  isRerankProtocol,
+  type RerankProtocol,
+  rerankProtocols,
+} from '../contract/providers.ts'
 import type { RerankingService } from '../contract/services.ts'
+import { type ChatDependencies, openChat } from './chat/open-chat.ts'
 import {
   type EndpointSettings,
   type ModelDependencies,
   resolveCredential,
   resolveEndpoint,
 } from './endpoint.ts'
+import { scoreByChatModel } from './llm-reranker.ts'
 import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
 import { fieldOfUntrusted, ProviderFailure, providerTimeout } from './provider/provider-failure.ts'
+import type { RerankerPauses } from './reranker-pauses.ts'
 
 /** Path of requests below the base URL, in both protocols. */
 const path = '/rerank'
@@ -21,8 +29,16 @@ const timeoutMsMax = 10_000
 const responseBytesMax = 1_000_000
 const concurrentRequestsMax = 4
 
+interface RerankerDependencies extends Omit<ChatDependencies, 'retriesMax'> {
+  readonly pauses: RerankerPauses
+}
+
 /** Scores passages by their relevance to a question. */
 export interface Reranker {
+  /** Number of passages to score, unless the service sets `maxCandidates`. */
+  readonly candidatesDefault: number
+  /** Maximum number of UTF-16 units of a passage. */
+  readonly passageCharsMax: number
   /**
    * Returns one finite score per passage, in the order of the passages. Higher scores are better.
    *
@@ -61,53 +77,75 @@ const dialects: Record<RerankProtocol, RerankDialect> = {
 }
 
 /**
- * Opens a reranker that calls the provider of a service. Resolves the endpoint and the credential for each call. It does
- * not retry, because a search waits for it.
+ * Opens a reranker that calls the provider of a service, unless the service is paused. Resolves the endpoint and the
+ * credential for each call. It does not retry, because a search waits for it.
  *
  * @see docs/services.md#rerankers
  */
-export function openReranker(service: RerankingService, deps: ModelDependencies): Reranker {
+export function openReranker(service: RerankingService, deps: RerankerDependencies): Reranker {
+  const isChat = isChatProvider(service.provider)
+  const timeoutMs = Math.min(service.requestTimeoutMs ?? timeoutMsDefault, timeoutMsMax)
   return {
+    // A chat model reads all passages in one request, and its time grows with their number and length.
+    candidatesDefault: isChat ? 20 : 50,
+    passageCharsMax: isChat ? 2_000 : 8_000,
     async score(question, passages, signal) {
-      const { dialect, settings } = await rerankCall(service, deps)
-      const client = openProviderClient(settings, deps.outbound)
-      const scoreBatch = async (batch: readonly string[], batchSignal: AbortSignal) => {
-        const body = dialect.body(service.modelName, question, batch)
-        return scoresIn(await client.post(path, body, batchSignal), dialect, batch.length)
-      }
-      const batches = batchesOf(passages, Math.min(service.maxBatchSize ?? Infinity, dialect.passagesMax))
-      const scoreAll = (batchSignal: AbortSignal) =>
-        pMap(batches, batch => scoreBatch(batch, batchSignal), {
-          concurrency: concurrentRequestsMax,
-          signal: batchSignal,
-        })
+      const score = isChat ? scoreByChatModel : scoreByProtocol
+      const scoreAll = (scoreSignal: AbortSignal) => score(service, { question, passages }, scoreSignal, deps)
+      deps.pauses.start(service)
       try {
-        return (await withTimeout(systemClock, settings.timeoutMs, scoreAll, signal)).flat()
+        const scores = await withTimeout(deps.clock, timeoutMs, scoreAll, signal)
+        deps.pauses.recordResponse(service)
+        return scores
       } catch (error) {
         signal.throwIfAborted()
-        throw error instanceof TimedOut ? providerTimeout(error) : error
+        const failure = error instanceof TimedOut ? providerTimeout(error) : error
+        const hasTimedOut = failure instanceof ProviderFailure && failure.cause instanceof TimedOut
+        if (hasTimedOut) deps.pauses.recordTimeout(service)
+        else deps.pauses.recordResponse(service)
+        throw failure
       }
     },
   }
 }
 
 /**
- * Resolves the endpoint and the credential of a service, without sending a request.
+ * Resolves the endpoint and the credential of a service, without sending a request. Checks that it is not paused.
  *
  * @throws ProviderFailure  the service cannot be called
+ * @throws llm_credential_missing
  */
-export async function checkReranker(service: RerankingService, deps: ModelDependencies): Promise<void> {
-  await rerankCall(service, deps)
+export async function checkReranker(service: RerankingService, deps: RerankerDependencies): Promise<void> {
+  if (isChatProvider(service.provider)) await openChat(service, { ...deps, retriesMax: 0 }).check()
+  else await rerankCall(service, deps)
+  const failure = deps.pauses.failure(service)
+  if (failure) throw failure
+}
+
+async function scoreByProtocol(
+  service: RerankingService,
+  { question, passages }: { question: string; passages: readonly string[] },
+  signal: AbortSignal,
+  deps: ModelDependencies,
+): Promise<number[]> {
+  const { dialect, settings } = await rerankCall(service, deps)
+  const client = openProviderClient(settings, deps.outbound)
+  const batches = batchesOf(passages, Math.min(service.maxBatchSize ?? Infinity, dialect.passagesMax))
+  const scoreBatch = async (batch: readonly string[]) => {
+    const body = dialect.body(service.modelName, question, batch)
+    return scoresIn(await client.post(path, body, signal), dialect, batch.length)
+  }
+  return (await pMap(batches, scoreBatch, { concurrency: concurrentRequestsMax, signal })).flat()
 }
 
 async function rerankCall(
   service: RerankingService,
   { environment, isReleased }: ModelDependencies,
-): Promise<{ dialect: RerankDialect; settings: ProviderCallSettings & { timeoutMs: number } }> {
+): Promise<{ dialect: RerankDialect; settings: ProviderCallSettings }> {
   const protocol = service.provider
   if (!isRerankProtocol(protocol))
     throw new ProviderFailure('has a provider that this runtime cannot call', {
-      hint: 'Use the provider cohere, which is also the protocol of Jina and vLLM, or tei. For your own server, set endpointBaseUrl.',
+      hint: `Use one of the providers ${[...rerankProtocols, ...chatProviders].join(', ')}. For your own server, set endpointBaseUrl.`,
     })
   if (protocol === 'tei' && service.endpointBaseUrl === null)
     throw new ProviderFailure('has no address', { hint: 'Set endpointBaseUrl of the service.' })
@@ -117,11 +155,9 @@ async function rerankCall(
   const target = { service, provider: 'cohere', environment, isReleased, createFailure, path } as const
   const endpoint = resolveEndpoint(target)
   const credential = await resolveCredential(target, endpoint)
-  const timeoutMs = Math.min(service.requestTimeoutMs ?? timeoutMsDefault, timeoutMsMax)
-  return {
-    dialect: dialects[protocol],
-    settings: { endpoint, credential, timeoutMs, retriesMax: 0, responseBytesMax },
-  }
+  // The time limit of all requests of a search applies, which is shorter.
+  const settings = { endpoint, credential, timeoutMs: null, retriesMax: 0, responseBytesMax }
+  return { dialect: dialects[protocol], settings }
 }
 
 function batchesOf(passages: readonly string[], size: number): (readonly string[])[] {

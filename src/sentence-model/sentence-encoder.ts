@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
-import { unitVector } from '../base/unit-vector.ts'
+import { createEncodedText, type EncodedText, meanOfRows } from './encoded-text.ts'
 import {
   createEncoderMemory,
   type EncoderKernels,
@@ -13,15 +13,15 @@ import { TOKENS_MAX, WordPieceTokenizer } from './word-piece-tokenizer.ts'
 /** Dimension of all vectors. */
 export const SENTENCE_DIMENSION = 384
 
-const LAYERS = 6
-const HEADS = 12
+export const LAYERS = 6
+export const HEADS = 12
 const HEAD_WIDTH = SENTENCE_DIMENSION / HEADS
 /** Width of queries, keys and values in one row. */
-const PROJECTION_WIDTH = 3 * SENTENCE_DIMENSION
+export const PROJECTION_WIDTH = 3 * SENTENCE_DIMENSION
 /** Width between the two linear layers that follow the attention. */
-const EXPANSION_WIDTH = 1_536
+export const EXPANSION_WIDTH = 1_536
 
-const PANEL_COLUMNS = 16
+export const PANEL_COLUMNS = 16
 /** Bytes of two inputs of a panel of i16. */
 const PAIR_BYTES = 64
 
@@ -30,16 +30,6 @@ const LIMIT = 32_767
 const LIMIT_OF_EXPANSION = 11_008
 /** Largest integer of queries and keys, of which 32 products are added. */
 const LIMIT_OF_HEAD = 8_191
-
-/** A text with the vectors of its tokens. */
-export interface EncodedText {
-  /** Vector of the text, of length 1. */
-  readonly vector: Float32Array
-  /** IDs of its tokens, with those of the start and the end. */
-  readonly tokens: Uint16Array
-  /** Vectors of the tokens one after another, each of length 1: the last layer of the model. */
-  readonly tokenVectors: Float32Array
-}
 
 /** Addresses of a linear layer. */
 interface Linear {
@@ -98,7 +88,7 @@ interface Buffers {
 }
 
 /** Returns the path of the model of this package. */
-function packagedModel(): string {
+export function packagedModel(): string {
   return join(packageRoot(), 'dist', 'all-minilm-l6-v2.safetensors')
 }
 
@@ -148,16 +138,12 @@ export class SentenceEncoder {
 
   /** Returns the vector of each text, of 384 dimensions and length 1. Text beyond 256 tokens is ignored. */
   embed(texts: readonly string[]): Float32Array[] {
-    return this.#encode(texts, (_, rows) => meanOf(rows))
+    return this.#encode(texts, (_, rows) => meanOfRows(rows, SENTENCE_DIMENSION))
   }
 
   /** Like {@link embed}, but also returns the vectors of the tokens. */
   encode(texts: readonly string[]): EncodedText[] {
-    return this.#encode(texts, (tokens, rows) => ({
-      vector: meanOf(rows),
-      tokens,
-      tokenVectors: unitRows(rows),
-    }))
+    return this.#encode(texts, createEncodedText)
   }
 
   /** @param read  receives the tokens of a text, and the rows of the last layer, which are valid during the call */
@@ -177,7 +163,7 @@ export class SentenceEncoder {
       rows = 0
     }
     for (const text of texts) {
-      const tokens = this.#tokenizer.encode(text)
+      const tokens = Uint16Array.from(this.#tokenizer.encode(text))
       if (rows + tokens.length > TOKENS_MAX) finish()
       batch.push(tokens)
       rows += tokens.length
@@ -369,20 +355,4 @@ function layerAt(name: string, addressOf: (name: string) => number): Layer {
 
 function normAt(name: string, addressOf: (name: string) => number): Norm {
   return { weight: addressOf(`${name}.weight`), bias: addressOf(`${name}.bias`) }
-}
-
-/** Returns the mean of rows, scaled to length 1. */
-function meanOf(rows: Float32Array): Float32Array {
-  const sums = new Float64Array(SENTENCE_DIMENSION)
-  for (let from = 0; from < rows.length; from += SENTENCE_DIMENSION)
-    for (let at = 0; at < SENTENCE_DIMENSION; at++) sums[at]! += rows[from + at]!
-  return unitVector(sums)
-}
-
-/** Returns a copy of rows in which each has length 1. */
-function unitRows(rows: Float32Array): Float32Array {
-  const units = new Float32Array(rows.length)
-  for (let from = 0; from < rows.length; from += SENTENCE_DIMENSION)
-    units.set(unitVector(rows.subarray(from, from + SENTENCE_DIMENSION)), from)
-  return units
 }

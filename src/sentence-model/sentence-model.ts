@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
 import { type OperationHost, threadHost } from '../base/threads.ts'
-import type { EncodedText } from './sentence-encoder.ts'
+import type { EncodedText } from './encoded-text.ts'
+import type { FastestEncoderOptions, SentenceEngine } from './fastest-encoder.ts'
+import { findNativeRuntime, loadNativeRuntime } from './native-runtime.ts'
 import type { SentenceOperations } from './sentence-operations.ts'
 
 /** Idle time in milliseconds after which a worker ends and its memory is free. */
@@ -23,6 +25,10 @@ export interface SentenceModelOptions {
   readonly idleMs?: number
   /** Path of the model; by default that of this package. */
   readonly model?: string
+  /** Folder of onnxruntime-node, or null for none; by default the one that is installed for this package. */
+  readonly runtime?: string | null
+  /** Called once if onnxruntime-node is installed but cannot be used. */
+  readonly onNativeFailure?: (reason: string) => void
   /** Built file of the worker. */
   readonly entry?: string
 }
@@ -58,23 +64,32 @@ interface Worker {
 
 /**
  * The built-in sentence model, all-MiniLM-L6-v2, in worker threads. It loads at the first call, and its memory is freed
- * when it was idle for a minute. The model knows English only.
+ * when it was idle for a minute. The model knows English only. If onnxruntime-node is installed for this package, it computes
+ * most vectors.
  *
  * If a worker crashes, its texts are encoded once more by a new one; if that fails too, their call is rejected.
  */
 export class SentenceModel {
   readonly #workers: readonly Worker[]
   readonly #waiting: Record<EncodeOptions['priority'], Slice[]> = { query: [], background: [] }
+  readonly #onNativeFailure: (reason: string) => void
+  /** Folder of onnxruntime-node until a worker has loaded it, or has failed to. */
+  #runtimeToLoad: string | null
   #isClosed = false
 
   constructor({
     threads = 1,
     idleMs = IDLE_MS,
     model,
+    runtime = findNativeRuntime() ?? null,
+    onNativeFailure = () => {},
     entry = join(packageRoot(), 'dist', 'src', 'sentence-model', 'worker.js'),
   }: SentenceModelOptions = {}) {
+    this.#runtimeToLoad = runtime
+    this.#onNativeFailure = onNativeFailure
+    const options: FastestEncoderOptions = { model, runtime: runtime ?? undefined }
     this.#workers = Array.from({ length: threads }, () => ({
-      host: threadHost<SentenceOperations>(entry, model, { heapMegabytes: HEAP_MEGABYTES, idleMs }),
+      host: threadHost<SentenceOperations>(entry, options, { heapMegabytes: HEAP_MEGABYTES, idleMs }),
       isBusy: false,
       isStarted: false,
     }))
@@ -94,6 +109,11 @@ export class SentenceModel {
     return this.#run('encode', texts, options)
   }
 
+  /** Returns the engine of the first worker, which is started if necessary. */
+  engine(): Promise<SentenceEngine> {
+    return this.#workers[0]!.host.run('engine', undefined)
+  }
+
   /** Ends the workers when they have finished what they have begun. Rejects texts that wait, and later calls. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -105,7 +125,7 @@ export class SentenceModel {
     operation: K,
     texts: readonly string[],
     { priority, signal }: EncodeOptions,
-  ): Promise<ReturnType<SentenceOperations[K]>> {
+  ): Promise<Awaited<ReturnType<SentenceOperations[K]>>> {
     signal?.throwIfAborted()
     if (this.#isClosed) throw closedError()
     const results = await new Promise<unknown[][]>((resolve, reject) => {
@@ -140,7 +160,7 @@ export class SentenceModel {
       })
       this.#startWaiting()
     })
-    return results.flat() as ReturnType<SentenceOperations[K]>
+    return results.flat() as Awaited<ReturnType<SentenceOperations[K]>>
   }
 
   /** Gives slices that wait to idle workers. */
@@ -173,6 +193,7 @@ export class SentenceModel {
     slice.attempts++
     try {
       slice.resolve((await worker.host.run(slice.operation, slice.texts)) as never)
+      if (this.#runtimeToLoad !== null) await this.#followEngine(worker, this.#runtimeToLoad)
     } catch (error) {
       worker.isStarted = false
       if (slice.attempts < ATTEMPTS_MAX && !this.#isClosed) this.#waiting[priority].unshift(slice)
@@ -180,6 +201,16 @@ export class SentenceModel {
     }
     worker.isBusy = false
     this.#startWaiting()
+  }
+
+  /** Waits for a worker to load onnxruntime-node, and reports a failure. */
+  async #followEngine({ host }: Worker, runtime: string): Promise<void> {
+    const { name, failure } = await host.run('engine', undefined)
+    if (this.#runtimeToLoad === null || (name === 'wasm' && failure === null)) return
+    this.#runtimeToLoad = null
+    if (failure !== null) this.#onNativeFailure(failure)
+    // A native module that all threads have unloaded cannot be loaded again, so this thread keeps it loaded.
+    else loadNativeRuntime(runtime)
   }
 
   #takeWaiting(): Slice[] {
@@ -196,7 +227,7 @@ function sliceTexts(texts: readonly string[]): string[][] {
   const slices: string[][] = []
   let room = 0
   for (const text of texts) {
-    if (text.length > room) {
+    if (slices.length === 0 || text.length > room) {
       slices.push([])
       room = SLICE_CHARACTERS_MAX
     }

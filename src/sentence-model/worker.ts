@@ -1,8 +1,8 @@
 import { serveOperations } from '../base/threads.ts'
-import { SentenceEncoder } from './sentence-encoder.ts'
+import { FastestEncoder, type FastestEncoderOptions } from './fastest-encoder.ts'
 import { createSentenceOperations } from './sentence-operations.ts'
 
-serveOperations((model: string | undefined) => ({
-  ops: createSentenceOperations(new SentenceEncoder(model)),
-  close: () => {},
-}))
+serveOperations((options: FastestEncoderOptions) => {
+  const encoder = new FastestEncoder(options)
+  return { ops: createSentenceOperations(encoder), close: () => encoder.close() }
+})

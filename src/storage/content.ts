@@ -369,6 +369,15 @@ export interface StoredPassage {
   readonly text: string
 }
 
+/** A passage without a vector in a space. */
+export interface UnstagedPassage extends StoredPassage {
+  /**
+   * Vector of a record with the same title and text, which was deleted by the write that added this record; absent if there
+   * was none. Only for the current generation.
+   */
+  readonly vector?: Float32Array
+}
+
 /** A passage for a fit. `text` is null if the fit may not see the passage. */
 export interface FitPassage extends Omit<StoredPassage, 'text'> {
   readonly text: string | null
@@ -442,7 +451,7 @@ export interface VectorSpaces {
    *
    * @throws collection_unavailable  there is no such space
    */
-  unstaged(key: SpaceKey, generation: number, limit: number): Promise<StoredPassage[]>
+  unstaged(key: SpaceKey, generation: number, limit: number): Promise<UnstagedPassage[]>
   /**
    * Makes the next generation the current one and deletes the previous one, in one transaction.
    *
@@ -555,13 +564,15 @@ export interface ContentStore {
     query: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): Promise<ScoredRecord[]>
   /**
-   * Returns records by number, in the requested order. Omits records that are missing or not visible.
+   * Returns records by number, in the requested order. Omits records that are missing or not visible. With `vectors`, they
+   * have their vectors in the space; in a space other than the default, a record may have no vector.
    *
    * @param options.charsMax  total length of the records, in characters of JSON, that ends the read. The record that exceeds
    *                          it is included. Records that are omitted do not count.
+   * @throws collection_unavailable  there is no such space, or, with `vectors`, it has never been swapped
    */
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): Promise<RecordView[]>

@@ -53,13 +53,14 @@ const rangeOperators: ReadonlyMap<string, RangeOperator> = new Map([
  *
  * @param input  JSON value with at most `limits.filterDepth` levels of clauses and `limits.filterNodes`
  *               nodes. A node is a name (key or operator) or an element of a list.
+ * @param field  name of the filter in the request, with which the path of an error starts
  * @throws validation_error  the message starts with the path, as in
  *                           `filter.$and.0.price: unknown operator '$foo'`
  * @see docs/http.md#filters
  */
-export function parseFilter(input: unknown): Filter | undefined {
+export function parseFilter(input: unknown, field = 'filter'): Filter | undefined {
   if (input === undefined) return undefined
-  const parsed = parseClause(input, { path: ['filter'], depth: 1, count: { nodes: 0 } })
+  const parsed = parseClause(input, { path: [field], depth: 1, count: { nodes: 0 } })
   return parsed.kind === 'and' && parsed.parts.length === 0 ? undefined : parsed
 }
 

@@ -45,7 +45,13 @@ export interface WorkspacesDependencies {
   readonly releases: SecretReleases
   readonly models: Pick<
     Models,
-    'catalog' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem' | 'rerankingProblem'
+    | 'catalog'
+    | 'checkEmbedding'
+    | 'checkUrl'
+    | 'probe'
+    | 'chatProblem'
+    | 'embeddingProblem'
+    | 'rerankingProblem'
   >
   readonly listTools: McpServersDependencies['listTools']
   readonly signIns: McpSignIns
@@ -65,7 +71,10 @@ export function openWorkspaces(deps: WorkspacesDependencies) {
   const workspaces = new Workspaces(deps)
   const services = { ...deps, checkUrl }
   const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, services)
-  const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
+  const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, {
+    ...services,
+    checkBeforeWrite: models.checkEmbedding,
+  })
   const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
   const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, checkBeforeWrite: models.probe })
   const traffic = new McpTraffic(clock)

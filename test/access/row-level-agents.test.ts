@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest'
+import { fakeSentenceModel } from '../fakes/sentence-model.ts'
 import { builtInToolIds } from '../harness/tools.ts'
 import { callMcpTool, itemsOf, type JsonObject } from './principal-requests.ts'
 import { createAgent, ingest, missingId, openRestrictedWorkspace } from './restricted-workspace.ts'
 
 /** Opens a workspace with a fake model, and three documents: of alice, of bob, and shared by both. */
 async function openWithDocuments() {
-  const opened = await openRestrictedWorkspace({ config: { mcp: { exposeChat: true } } })
+  const opened = await openRestrictedWorkspace({
+    config: { mcp: { exposeChat: true } },
+    sentenceModel: fakeSentenceModel(),
+  })
   const { as, base } = opened
   const [alice, bob] = [as('alice'), as('bob')]
   const ids: Record<string, string> = {}
@@ -45,6 +49,24 @@ test('citations and chunk IDs of stored answers are removed while their document
   expect(JSON.stringify(hidden)).not.toMatch(new RegExp(`${ids.shared}|shared\\.md`))
   await bob(`PATCH ${base}/documents/${ids.shared}`, { visibleTo: ['alice', 'bob'] })
   expect(await answers()).toEqual(before)
+})
+
+test('the unsupported sentences of a stored answer are removed while a document that it cites is hidden', async () => {
+  const { alice, bob, base, ids, agent } = await openWithDocuments()
+  const path = await agent.startConversation(alice)
+  const text = 'The report mentions the contract of the turbine [1] [2]. It was signed by Anna Berg.'
+  agent.model.script({ toolCalls: [search] }, { text })
+  await alice(`POST ${path}/messages`, { content: 'what do the reports mention?' })
+  const marks = async () => {
+    const { metadata } = itemsOf(await alice(`GET ${path}/messages`))[1]!
+    return (metadata as Record<string, string>).unsupported
+  }
+  const before = await marks()
+  expect(before).toBe(JSON.stringify([{ start: text.indexOf('It was'), end: text.length }]))
+  await bob(`PATCH ${base}/documents/${ids.shared}`, { visibleTo: ['bob'] })
+  expect(await marks()).toBeUndefined()
+  await bob(`PATCH ${base}/documents/${ids.shared}`, { visibleTo: ['alice', 'bob'] })
+  expect(await marks()).toBe(before)
 })
 
 test('tools of agents return and count only visible documents, and answer for a hidden one as for a missing one', async () => {

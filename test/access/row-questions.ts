@@ -23,6 +23,10 @@ const filters: readonly JsonObject[] = [
   { $or: [{ team: 'blue' }, { open: true }] },
 ]
 const topK = 200
+const boosts = [
+  { filter: { visible_to: 'bob' }, factor: 2 },
+  { recency: { halfLifeDays: 1 }, factor: 2 },
+]
 
 /** A caller, and the knowledge base that it reads. */
 interface ModelQuestion {
@@ -52,6 +56,7 @@ export class RowQuestions {
     () => this.#askSearch({ hybrid: false }),
     () => this.#askSearch({}),
     () => this.#askSearch({ rerank: true }),
+    () => this.#askSearch({ groupBy: 'document', neighbors: 3, diversity: 0.5, boosts }),
     () => this.#askExplainedSearch(),
     () => this.#askWhyNot(),
     () => this.#askFilteredSearch(),
@@ -143,17 +148,19 @@ export class RowQuestions {
     return this.#compareSearch(this.#drawQuestion(), fields)
   }
 
-  /** Compares the counts and ranks of explanations with the visible rows. */
+  /** Compares the counts and ranks of explanations, also of the stages after ranking, with the visible rows. */
   async #askExplainedSearch(): Promise<void> {
     const { principalId, base, send } = this.#drawQuestion()
-    const body = { text: 'turbine', topK, explain: true }
+    const stages = { groupBy: 'document', neighbors: 1, diversity: 0.5, boosts }
+    const body = { text: 'turbine', topK, explain: true, ...(this.#state.draw.chance(0.5) && stages) }
     const answer = await send(`POST ${base.path}/search`, body)
     const visible = this.#state.visibleRows(principalId, base).filter(({ word }) => word !== null)
     for (const { explanation } of answer.body as unknown as Pick<SearchHit, 'explanation'>[]) {
-      const { words, lists } = explanation!
+      const { words, lists, boost, diversity, group, neighbors } = explanation!
       const question = `${principalId} explains a search`
       for (const { passages } of words) this.#compareCount(question, base, visible.length, passages)
-      const ranks = lists.map(({ rank }) => rank ?? 0)
+      const moved = [boost, diversity, group, neighbors].map(stage => stage?.from ?? 0)
+      const ranks = [...lists.map(({ rank }) => rank ?? 0), ...moved]
       if (Math.max(...ranks) > visible.length) this.#state.reportLeak(`${question}: ranks ${ranks}`)
     }
   }
@@ -377,7 +384,8 @@ export class RowQuestions {
     const { items } = (await this.#state.target.as(principalId)(`GET ${path}/messages`)).body as {
       items: { role: string; metadata: Record<string, string> }[]
     }
-    const found = citedDocuments(items.find(({ role }) => role === 'agent')!.metadata)
+    const { metadata } = items.find(({ role }) => role === 'agent')!
+    const found = citedDocuments(metadata)
     const isVisible = ({ knowledgeBaseId, documentId }: ModelAnswer['cited'][number]) => {
       const base = this.#state.bases.find(other => other.knowledgeBaseId === knowledgeBaseId)!
       const row = base.rows.find(({ id }) => id === documentId)
@@ -390,6 +398,8 @@ export class RowQuestions {
       ids(cited.filter(isVisible)),
       ids(found),
     )
+    if (metadata.unsupported !== undefined && !cited.every(isVisible))
+      this.#state.reportLeak(`${principalId} reads which sentences hidden documents do not support`)
   }
 }
 

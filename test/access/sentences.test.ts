@@ -24,3 +24,18 @@ test('the sentence model finds no hidden passage, and a hidden passage changes n
     'Keys: how to revoke them.',
   )
 })
+
+test('the progress of sentence vectors is shown only to callers who may see all documents', async () => {
+  const { wb, base, operator, as } = await openRestrictedWorkspace({ sentenceModel: fakeSentenceModel() })
+  await operator(`POST ${base}/ingest`, { text: 'Hidden.', visibleTo: ['alice'] })
+  const list = base.slice(0, base.lastIndexOf('/'))
+  const progressFor = async (send: typeof operator) => {
+    const { body } = await send(`GET ${list}`)
+    return (body as unknown as { items: { sentences?: object }[] }).items.map(({ sentences }) => sentences)
+  }
+  expect(await progressFor(as('bob'))).toEqual([undefined])
+  expect(await progressFor(operator)).toEqual([{ state: 'embedding', embeddedChunks: 0, chunks: 1 }])
+  await wb.settle()
+  expect(await progressFor(as('bob'))).toEqual([undefined])
+  expect(await progressFor(operator)).toEqual([{ state: 'ready', embeddedChunks: 1, chunks: 1 }])
+})

@@ -32,6 +32,22 @@ export const id = invalidValues([
   '11111111-2222-3333-4444-555555555555',
   ...broken,
 ])
+export const boosts = invalidValues([
+  null,
+  'x',
+  {},
+  [5],
+  [null],
+  [{}],
+  [{ factor: 2 }],
+  [{ filter: { lang: 'en' } }],
+  [{ filter: { lang: 'en' }, recency: { halfLifeDays: 30 }, factor: 2 }],
+  ...[0, -1, 11, '2', null, ...infinite].map(factor => [{ filter: { lang: 'en' }, factor }]),
+  ...[5, [], 'x', { $near: 1 }, { lang: { $gt: {} } }].map(condition => [{ filter: condition, factor: 2 }]),
+  ...[0, -1, 36_501, '30', null, ...infinite].map(halfLifeDays => [{ recency: { halfLifeDays }, factor: 2 }]),
+  ...[5, '', null, {}, 'x'.repeat(1_001)].map(field => [{ recency: { halfLifeDays: 30, field }, factor: 2 }]),
+  Array(11).fill({ filter: { lang: 'en' }, factor: 2 }),
+])
 export const ids = invalidValues([
   'x',
   5,

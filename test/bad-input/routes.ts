@@ -1,6 +1,7 @@
 import {
   address,
   attributes,
+  boosts,
   choice,
   chunker,
   command,
@@ -186,6 +187,11 @@ const rankingFields = {
   rerank: flag,
   prefix: flag,
   knowledgeFilterId: id,
+  diversity: fraction,
+  groupBy: choice,
+  perGroup: { ...positive, wrong: [...positive.wrong, 101] },
+  neighbors: { ...positive, wrong: [...positive.wrong.filter(value => value !== 0), 4] },
+  boosts,
 }
 const searchFields = { ...rankingFields, includeEmbeddings: flag, includeCoverage: flag, explain: flag }
 const documentFields = {

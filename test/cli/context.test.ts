@@ -6,6 +6,7 @@ import type { TextRange } from '../../src/cli/passages/matches.ts'
 import type { Chunk } from '../../src/contract/documents.ts'
 import { createChunker } from '../../src/knowledge/chunk/index.ts'
 import { documentLines } from '../../src/tui/document/document-lines.ts'
+import { chunkTexts } from '../harness/chunk-texts.ts'
 
 async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
   for (const [chunkIndex, text] of texts.entries())
@@ -55,7 +56,7 @@ describe('the text of a document', () => {
     ['equal sentences', 'Nothing new. '.repeat(90), { ...sizes, engine: 'workbase', strategy: 'sentence' }],
     ['equal paragraphs', `${form}${rows}${form}`, { ...sizes, engine: 'workbase', strategy: 'sentence' }],
   ])('keeps all %s of a text with a known hash', async (_what, text, service) => {
-    const all = chunks(...createChunker(service).chunk(text))
+    const all = chunks(...chunkTexts(createChunker(service), text))
     const { text: found } = await joinDocumentText(all, {
       chunkIndex: 0,
       isWhole: true,
@@ -69,7 +70,7 @@ describe('the text of a document', () => {
       joinDocumentText(chunks(...parts), { chunkIndex: 0, isWhole: true, contentHash: null })
     expect((await texts('No change.', 'No change.', 'No change.')).text).toBe('No change.'.repeat(3))
     const service = { ...sizes, engine: 'langchain_ts', strategy: 'line', overlapSize: null }
-    expect((await texts(...createChunker(service).chunk(rows))).text).toBe(rows)
+    expect((await texts(...chunkTexts(createChunker(service), rows))).text).toBe(rows)
   })
 
   test('has no location for a deleted chunk', async () => {

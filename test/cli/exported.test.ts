@@ -40,6 +40,15 @@ const conversation = {
   lastActivityAt: '2026-01-01T00:00:00.000Z',
 }
 
+test('lists the sentences of an answer that no source supports', () => {
+  const text = 'It is true [2]. It is invented [2].'
+  const unsupported = JSON.stringify([{ start: 16, end: text.length }])
+  const metadata = { citations: JSON.stringify([citation]), unsupported }
+  expect(conversationMarkdown(conversation, 'Maven', [createMessage('agent', text, metadata)])).toContain(
+    'It is invented [^2].\n\n1 sentence is not supported by the sources:\n\n- It is invented.\n\n[^2]:',
+  )
+})
+
 test('gives two passages with the same number separate footnotes', () => {
   const other = { ...citation, chunkId: 'e:1', chunkIndex: 1, title: 'Returns' }
   const text = conversationMarkdown(conversation, 'Maven', [

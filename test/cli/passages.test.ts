@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { words } from '../../src/base/words.ts'
 import { excerpt, highlightMatches } from '../../src/cli/passages/excerpt.ts'
-import { limitPerDocument } from '../../src/cli/passages/find-passages.ts'
+import { limitPerDocument, type Passage } from '../../src/cli/passages/find-passages.ts'
 import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
-import { coverageBar, formatScores } from '../../src/cli/passages/print-passages.ts'
+import { coverageBar, excerptWithSection, formatScores } from '../../src/cli/passages/print-passages.ts'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
 const size = { width: 40, lines: 3 }
@@ -160,4 +160,20 @@ describe('Markdown', () => {
     expect([at('bold'), at('no heading'), at('d\n')]).toEqual(['Keys', 'Keys', 'Rotation'])
     expect(sectionAt(readMarkdown('no heading', ''), 3)).toBeUndefined()
   })
+})
+
+test.each([
+  [
+    'the headings of the chunk, if its text has none',
+    'Keys leave.',
+    'Security > Keys > Rotate',
+    'Keys › Rotate',
+  ],
+  ['a heading before the match, if there is one', 'Before.\n\n## Leave\n\nKeys.', 'Security > Keys', 'Leave'],
+  ['nothing, if the heading is the title', 'Keys leave.', 'Security', undefined],
+  ['nothing for old chunks', 'Keys leave.', undefined, undefined],
+])('a card shows %s', (_, text, section, expected) => {
+  const document = { sourceFilename: 'security.md', metadata: { title: 'Security' } } as unknown
+  const passage = { id: 'c', text, section, document } as Passage
+  expect(excerptWithSection(passage, stemsOf('keys'), size).section).toBe(expected)
 })

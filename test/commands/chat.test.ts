@@ -70,6 +70,20 @@ describe('without a terminal', () => {
     expect(runtime.sentMessages).toEqual([{ content: 'which laws?' }])
   })
 
+  test('names the sentences that no source supports on stderr', async () => {
+    const { sandbox } = await createChatSandbox(async turn => {
+      const text = 'It is true [1]. It is **invented** [2].'
+      const unsupported = JSON.stringify([{ start: 16, end: text.length }])
+      await turn.finish(text, { ...citationMetadata(), unsupported })
+    })
+    const { stdout, stderr } = await sandbox.wb(['ask', 'which laws?'])
+    expect(stdout).toContain('It is true [1]. It is **invented** [2].\n')
+    expect(stderr).toContain('  1 sentence is not supported by the sources:\n    It is **invented**.\n')
+    const json = await sandbox.wb(['ask', 'which laws?', '--json'])
+    const done = JSON.parse(json.stdout.trim().split('\n').at(-1)!)
+    expect(done.data.metadata.unsupported).toBe('[{"start":16,"end":39}]')
+  })
+
   test('--image sends files with the media type of their content', async () => {
     const { sandbox, runtime } = await createChatSandbox()
     writeFileSync(join(sandbox.home, 'a.png'), imageBytes('image/png'))
@@ -159,6 +173,17 @@ describe('without a terminal', () => {
       /\n {2}no model is available: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*KEY[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
     )
   })
+
+  test.each([[], ['--no-stream']])(
+    'explains once where to set the key of OpenRouter: %o',
+    async (...form) => {
+      const { sandbox, runtime } = await createChatSandbox()
+      const hint = 'Set OPENROUTER_API_KEY where the runtime is started.'
+      runtime.refusal = { ...noModel, hint }
+      const { stderr } = await sandbox.wb(['ask', 'why?', ...form])
+      expect(stderr.match(/OPENROUTER_API_KEY/g)).toHaveLength(1)
+    },
+  )
 
   test.each([
     [

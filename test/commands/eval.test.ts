@@ -194,7 +194,7 @@ test('compares settings, and settings with a saved result', async () => {
     expect(await compare(...args)).toMatchObject({ status: 2, stderr: expect.stringContaining(message) })
 })
 
-test('tune reports held-out figures, and that the default is as good', async () => {
+test('tune reports held-out metrics, and that the default is as good', async () => {
   const sandbox = await withGuide()
   const few = await sandbox.wb(['eval', 'tune', 'questions.yaml', '-k', 'guide'])
   expect(few).toMatchObject({

@@ -115,3 +115,15 @@ test('shows progress in a terminal until all jobs end, and failures with their f
   expect(seen).toMatch(/✗ .*[12]\.md {3}.*responded with\s+status 400 \(job_failed\)/)
   expect(status).toBe(1)
 })
+
+test('jobs list prints the progress of sentence vectors on stderr', { timeout }, async () => {
+  const { wb, docs, env } = sandboxWithDocs(2)
+  env.WB_SEMANTIC_SEARCH = 'on'
+  await wb(['kb', 'ingest', 'handbook', docs, '--create', '--no-wait'])
+  const { stdout, stderr } = await wb(['jobs', 'list', '--no-wait'])
+  expect(stdout).toBe('')
+  expect(stderr).toContain('  search by meaning in handbook: 0 of 2 chunks\n')
+  expect((await wb(['jobs', 'list', '--no-wait', '--quiet'])).stderr).not.toContain('search by meaning')
+  await wb(['kb', 'ingest', 'handbook', docs])
+  expect((await wb(['jobs', 'list', '--no-wait'])).stderr).not.toContain('search by meaning')
+})

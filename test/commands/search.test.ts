@@ -154,7 +154,7 @@ test('one argument is the question, two are the knowledge base and the question,
   expect(invalid.stderr).toContain('did you mean notes?')
 })
 
-test('in a pipe with several knowledge bases, the error suggests --all', async () => {
+test('in a pipe with several knowledge bases, the error suggests --all, or a question after the name of one', async () => {
   const sandbox = await withNotes()
   await sandbox.wb(['kb', 'create', 'other'])
   expect(await sandbox.wb(['kb', 'search', 'keys'])).toEqual({
@@ -168,6 +168,9 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
       '',
     ].join('\n'),
   })
+  expect((await sandbox.wb(['kb', 'search', 'other'])).stderr).toMatch(
+    /^ {2}✗ Other is a knowledge base; add a question\n {4}wb kb search other QUESTION\n {4}wb kb search --all other\n/,
+  )
   const narrowed = await sandbox.wb(['kb', 'search', 'keys', '--saved', 'german'])
   expect([narrowed.status, narrowed.stderr]).toEqual([2, expect.not.stringContaining('--all')])
 })

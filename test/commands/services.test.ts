@@ -225,9 +225,9 @@ test('only the owner can allow and disallow a secret, also while a server runs',
   try {
     const { wb, workspace } = await newWorkspace()
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
-    const make = () => wb(['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags])
+    const make = (name: string) => wb(['services', 'create', name, '--type', 'llm', '--model', 'm', ...flags])
     const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
-    const refused = (await make()).stderr
+    const refused = (await make('talks')).stderr
     expect(refused).toContain(line)
     expect(refused).toContain('  wb agents update NAME --llm talks    makes an agent use it\n')
     expect(provider.received).toEqual([])
@@ -239,13 +239,13 @@ test('only the owner can allow and disallow a secret, also while a server runs',
     expect(await stdoutOf(wb([...allow, '--workspace', workspace, '--as-operator']))).toMatch(uuid)
     expect((await wb([...allow, '--workspace', workspace, '--as-operator'])).stderr).toContain('already')
     await stdoutOf(wb(['agents', 'delete', 'Bobby', '--yes']))
-    expect((await make()).stderr).toContain('  wb agents update Maven --llm talks ')
+    expect((await make('speeches')).stderr).toContain('  wb agents update Maven --llm speeches ')
     expect(provider.received).toHaveLength(1)
 
     const listed = await stdoutOf(wb(['services', 'releases', '--as-operator']))
     expect(listed).toContain(`\tenv:TEAM_KEY\t${provider.host}\t`)
     await stdoutOf(wb(['services', 'disallow', 'env:TEAM_KEY', '--as-operator']))
-    await make()
+    await make('lectures')
     expect(provider.received).toHaveLength(1)
     expect((await wb(['services', 'releases', '--as-operator'])).stdout).not.toContain('env:TEAM_KEY')
   } finally {

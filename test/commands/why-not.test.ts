@@ -54,3 +54,44 @@ test('wb kb why-not shows what beats a document, and what could bring it in', { 
   expect(missing.status).toBe(4)
   expect(missing.stderr).toContain('No document "nothing.md"')
 })
+
+test('wb kb search and why-not shape the results with flags', { timeout }, async () => {
+  const sandbox = await demo()
+  const search = async (...flags: string[]) => {
+    const { stdout, stderr } = await sandbox.wb([
+      'kb',
+      'search',
+      'handbook',
+      'revoke key',
+      ...flags,
+      '--json',
+    ])
+    return stderr === '' ? (JSON.parse(stdout) as { chunks?: object; explanation: object }[]) : stderr
+  }
+  const boost = ['--boost', '10: documentId != x', '--recency', '2: 1d']
+  const flags = [
+    '--group',
+    '--per-group',
+    '1',
+    '--diversity',
+    '0.5',
+    '--neighbors',
+    '1',
+    ...boost,
+    '--explain',
+  ]
+  expect(await search(...flags)).toMatchObject([
+    { chunks: { first: 0, last: 0 }, explanation: { boost: {}, diversity: {}, group: {}, neighbors: {} } },
+    {},
+  ])
+  expect(await search('--per-group', '2')).toContain('--group')
+  const shown = await runInFakeTerminal(sandbox, ['kb', 'search', 'handbook', 'revoke key', ...flags], {
+    cols: 80,
+  })
+  expect(stripSequences(shown.text)).toMatch(/boosted × (?:19\.9|20\.0)\d+/)
+  const { stdout } = await sandbox.wb([
+    ...['kb', 'why-not', 'revoke key', 'keys.md', '--limit', '1'],
+    ...['--boost', '0.1: documentId != x', '--json'],
+  ])
+  expect(JSON.parse(stdout)).toMatchObject({ stage: 'found' })
+})

@@ -4,7 +4,7 @@ import { kb } from '../../src/contract/knowledge.ts'
 import type { Outbound } from '../../src/models/outbound.ts'
 import { sentence } from '../harness/fitted-spaces.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
-import { open, type TestRuntime } from '../harness/runtime.ts'
+import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store-file.ts'
 
 const lexical = { lexicalWeight: 1 }
@@ -81,6 +81,37 @@ describe('ingesting one text', () => {
     expect({ ...document, chunks }).toMatchObject({ status: 'ready', chunkTotal: 0, chunks: 0 })
     expect(await base.search('anything')).toEqual([])
     expect(await base.ingest(' \n\t ')).toMatchObject({ outcome: 'duplicate' })
+  })
+
+  const manual = `# Security\n\n## Revoke a key\n\n${'Keys of the team leave. '.repeat(20)}\n\n# Other\n`
+  const revoke = 'Security > Revoke a key'
+
+  test.each([
+    ['a Markdown file', { sourceFilename: 'manual.md' }, ['Security', revoke, revoke]],
+    ['Markdown by its type', { fileType: 'text/markdown' }, ['Security', revoke, revoke]],
+    ['another file', { sourceFilename: 'manual.sh' }, [undefined, undefined, undefined]],
+  ])('chunks of %s have the headings at their start, also after a change', async (_, fields, expected) => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const { document } = await base.ingest(manual, { ...fields, chunker: { maxChars: 200, minChars: 10 } })
+    const params = { ...base.params, documentId: document.documentId }
+    const sections = async () =>
+      (await wb.call(documents.chunks, { params })).map(({ payload }) => payload['chunk.section'])
+    expect((await sections()).slice(0, 3)).toEqual(expected)
+    await wb.call(documents.update, { params, body: { metadata: { year: 1958 } } })
+    expect((await sections()).slice(0, 3)).toEqual(expected)
+    const [hit] = await base.search('keys leave')
+    expect(hit!.payload!['chunk.section']).toBe(expected[1])
+  })
+
+  test('a job stores the headings of chunks too', async () => {
+    const wb = await open({ server: true })
+    const base = await makeBase(wb)
+    const body = { text: manual, fileType: 'text/markdown' }
+    await wb.send(`POST ${base.path}/ingest?async=true`, body)
+    await waitUntil(async () => (await base.documents())[0]!.status === 'ready')
+    const [hit] = await base.search('keys leave')
+    expect(hit!.payload!['chunk.section']).toBe('Security')
   })
 
   test('metadata and visibleTo are on every chunk, and reserved keys are set by the runtime', async () => {

@@ -43,6 +43,17 @@ test('words decide if a passage contains the words of the question', async () =>
   expect(textsOf(await base.search('revoke key'))[0]).toBe(answer)
 })
 
+test('a search does not wait for the model if a passage contains all words of the question', async () => {
+  const model = fakeSentenceModel(synonyms, tokens)
+  const embed: typeof model.embed = (texts, options) =>
+    options.priority === 'query' ? new Promise(() => {}) : model.embed(texts, options)
+  const wb = await open({ sentenceModel: { ...model, embed } })
+  const base = await makeBase(wb)
+  await ingestAll(base)
+  await wb.settle()
+  expect(textsOf(await base.search('revoke key'))[0]).toBe(answer)
+})
+
 test('a search by vectors only, or by words only, does not use the model', async () => {
   const { wb } = await openWithModel()
   const base = await makeBase(wb)
@@ -69,6 +80,34 @@ test('vectors are computed once, and an interrupted runtime continues', async ()
   await next.wb.settle()
   expect(next.model.passages).toHaveLength(4)
   expect(await next.wb.runtime.pending()).toBe(0)
+})
+
+test('nothing is computed again when the fields of a document change', async () => {
+  const { wb, model } = await openWithModel()
+  const base = await makeBase(wb)
+  const { document } = await base.ingest(answer)
+  await wb.settle()
+  await wb.send(`PATCH ${base.path}/documents/${document.documentId}`, { metadata: { team: 'red' } })
+  await wb.settle()
+  expect(model.passages).toEqual([answer])
+  expect(textsOf(await base.search(question, { filter: { team: 'red' } }))).toEqual([answer])
+})
+
+test('only the changed passages of a document that is replaced are computed again', async () => {
+  const { wb, model } = await openWithModel()
+  const base = await makeBase(wb)
+  const paragraphs = others.map(text => text.padEnd(900, ' etc.'))
+  const ingest = (texts: readonly string[]) =>
+    base.ingest(texts.join('\n\n'), { sourceFilename: 'notes.txt', overwriteOnNameConflict: true })
+  await ingest(paragraphs)
+  await wb.settle()
+  const computed = [...model.passages]
+  expect(computed.length).toBeGreaterThan(2)
+  await ingest([...paragraphs.slice(0, -1), answer])
+  await wb.settle()
+  expect(model.passages.slice(computed.length)).toEqual([expect.stringContaining(answer)])
+  expect(await wb.call(kb.show, { params: base.params })).toMatchObject({ sentences: { state: 'ready' } })
+  expect(textsOf(await base.search(question))[0]).toContain(answer)
 })
 
 test('a server computes vectors by itself, and shows the progress', async () => {

@@ -1,16 +1,10 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
+import { rerankingServices } from '../../src/contract/services.ts'
 import { type RerankServer, type RerankStep, startRerankServer } from '../fakes/rerank-server.ts'
-import { type Base, makeBase } from '../harness/resources.ts'
-import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
-
-const question = 'wing flutter'
-const texts = [
-  'wing flutter at high speed',
-  'the wing alone',
-  'flutter of a panel',
-  'a wing and its flutter, rank 1',
-]
+import { makeRerankedBase, question, searchTexts, showProblem } from '../harness/reranked-base.ts'
+import type { Base } from '../harness/resources.ts'
+import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 
 let provider: RerankServer
 let wb: TestRuntime
@@ -24,42 +18,15 @@ beforeEach(async () => {
   })
 })
 
-/** A knowledge base with four documents, and a reranking service at the fake provider. */
-async function baseWithService(service: object = {}): Promise<Base> {
-  const base = await makeBase(wb)
-  for (const text of texts) await base.ingest(text)
-  await bind(base, service)
-  return base
-}
-
-async function bind(base: Base, service: object): Promise<void> {
-  const { workspaceId } = base.params
-  const { body, status, text } = await wb.send(`POST /api/v1/workspaces/${workspaceId}/reranking-services`, {
-    name: 'reranker',
+/** A knowledge base with a reranking service at the fake provider. */
+const baseWithService = (service: object = {}) =>
+  makeRerankedBase(wb, {
     provider: 'cohere',
     modelName: 'rerank-v3.5',
     endpointBaseUrl: provider.url,
     credentialRef: 'env:RERANK_KEY',
     ...service,
   })
-  expect(status, text).toBe(201)
-  const rerankingServiceId = String(body.rerankingServiceId)
-  await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
-}
-
-async function searchTexts(base: Base, fields: object = {}) {
-  const { body, headers, status, text } = await wb.send(`POST ${base.path}/search`, {
-    text: question,
-    ...fields,
-  })
-  expect(status, text).toBe(200)
-  const hits = body as unknown as { score: number; payload: { chunkText: string } }[]
-  return {
-    texts: hits.map(hit => hit.payload.chunkText),
-    scores: hits.map(hit => hit.score),
-    ignored: headers.get('x-workbase-ignored'),
-  }
-}
 
 describe('a bound service reranks', () => {
   test.each([
@@ -71,9 +38,9 @@ describe('a bound service reranks', () => {
     ['tei', '/v1/rerank', { query: question, texts: expect.any(Array), truncate: true }],
   ])('with the protocol of %s', async (protocol, url, body) => {
     const base = await baseWithService({ provider: protocol })
-    const plain = await searchTexts(base, { rerank: false })
+    const plain = await searchTexts(wb, base, { rerank: false })
     expect(provider.received).toEqual([])
-    const reranked = await searchTexts(base)
+    const reranked = await searchTexts(wb, base)
     expect(provider.received).toHaveLength(1)
     expect(provider.received[0]).toMatchObject({ url, body, headers: { authorization: 'Bearer sk-rerank' } })
     const [first, ...others] = reranked.texts
@@ -88,13 +55,13 @@ describe('a bound service reranks', () => {
     'in searches with %o',
     async fields => {
       const base = await baseWithService()
-      expect((await searchTexts(base, fields)).texts[0]).toBe('the wing alone')
+      expect((await searchTexts(wb, base, fields)).texts[0]).toBe('the wing alone')
     },
   )
 
   test('brings a passage that was not among the first hits to the front', async () => {
     const base = await baseWithService()
-    expect((await searchTexts(base, { topK: 1 })).texts).toEqual(['the wing alone'])
+    expect((await searchTexts(wb, base, { topK: 1 })).texts).toEqual(['the wing alone'])
   })
 
   test('and explanations and why-not use its order', async () => {
@@ -113,7 +80,7 @@ describe('a bound service reranks', () => {
 
   test('sends the candidates in batches, and at most maxCandidates', async () => {
     const base = await baseWithService({ maxBatchSize: 1, maxCandidates: 3 })
-    const { texts: found } = await searchTexts(base, { rerank: true })
+    const { texts: found } = await searchTexts(wb, base, { rerank: true })
     expect(provider.received.map(({ body }) => body.documents!.length)).toEqual([1, 1, 1])
     expect(found).toHaveLength(4)
   })
@@ -141,7 +108,7 @@ describe('a bound service reranks', () => {
 
 test('a search while a user types does not call the service', async () => {
   const base = await baseWithService()
-  expect((await searchTexts(base, { prefix: true })).ignored).toBe('rerank')
+  expect((await searchTexts(wb, base, { prefix: true })).ignored).toBe('rerank')
   expect(provider.received).toEqual([])
 })
 
@@ -193,9 +160,9 @@ test.each(bad)(
   'if the service %s, hits keep their order, and rerank is named as ignored',
   async (_, step) => {
     const base = await baseWithService({ requestTimeoutMs: 200 })
-    const plain = await searchTexts(base, { rerank: false })
+    const plain = await searchTexts(wb, base, { rerank: false })
     provider.script(step)
-    const { ignored, ...hits } = await searchTexts(base, { rerank: true })
+    const { ignored, ...hits } = await searchTexts(wb, base, { rerank: true })
     expect(hits).toEqual({ texts: plain.texts, scores: plain.scores })
     expect(ignored).toBe('rerank')
     expect(provider.received).toHaveLength(1)
@@ -208,16 +175,16 @@ test.each([
   ['no address for a protocol without a default one', { provider: 'tei', endpointBaseUrl: null }],
 ])('a service with %s is not called', async (_, service) => {
   const base = await baseWithService(service)
-  expect((await searchTexts(base)).ignored).toBe('rerank')
+  expect((await searchTexts(wb, base)).ignored).toBe('rerank')
   expect(provider.received).toEqual([])
 })
 
 test('at most 16 searches of a workspace wait for a service, and others are not reranked', async () => {
   const base = await baseWithService({ requestTimeoutMs: 2_000 })
   provider.script(...Array.from({ length: 20 }, () => ({ hangs: true })))
-  const waiting = Array.from({ length: 16 }, () => searchTexts(base))
+  const waiting = Array.from({ length: 16 }, () => searchTexts(wb, base))
   await waitUntil(() => provider.received.length === 16)
-  expect((await searchTexts(base)).ignored).toBe('rerank')
+  expect((await searchTexts(wb, base)).ignored).toBe('rerank')
   expect(provider.received).toHaveLength(16)
   await Promise.all(waiting)
 })
@@ -240,4 +207,79 @@ test('a search that returns from a service does not call providers of new knowle
   expect(made.status).toBe(201)
   expect((await searching).status).toBe(200)
   expect(provider.received.map(({ url }) => url)).toEqual(['/v1/rerank'])
+})
+
+describe('a service that hangs is skipped', () => {
+  let clock: TestClock
+  let base: Base
+  beforeEach(async () => {
+    clock = new TestClock()
+    wb = await open({ clock })
+    base = await baseWithService({ credentialRef: null })
+    for (let count = 0; count < 3; count++) await searchUntilTimeout()
+  })
+
+  /** Searches while the service hangs, until the time limit. */
+  async function searchUntilTimeout(): Promise<void> {
+    const before = provider.received.length
+    provider.script({ hangs: true })
+    const searching = searchTexts(wb, base)
+    await waitUntil(() => provider.received.length === before + 1)
+    clock.advance(2_000)
+    expect((await searching).ignored).toBe('rerank')
+  }
+
+  /** Searches several times at once. Returns how many requests the service received. */
+  async function countRequests(searches: number): Promise<number> {
+    const before = provider.received.length
+    await Promise.all(Array.from({ length: searches }, () => searchTexts(wb, base)))
+    return provider.received.length - before
+  }
+
+  test('for 30 seconds, and the answer and the service say so', async () => {
+    clock.advance(29_000)
+    expect((await searchTexts(wb, base)).ignored).toBe('rerank')
+    expect(provider.received).toHaveLength(3)
+    expect((await showProblem(wb, base))!.message).toMatch(/^is paused/)
+    clock.advance(1_000)
+    expect((await searchTexts(wb, base)).ignored).toBeNull()
+    expect(await showProblem(wb, base)).toBeNull()
+    expect(await countRequests(4)).toBe(4)
+  })
+
+  test('and then called by one search at a time until it responds', async () => {
+    clock.advance(30_000)
+    provider.script({ hangs: true })
+    const trying = searchTexts(wb, base)
+    await waitUntil(() => provider.received.length === 4)
+    expect(await countRequests(3)).toBe(0)
+    clock.advance(2_000)
+    await trying
+    expect(await countRequests(3)).toBe(0)
+    clock.advance(30_000)
+    expect(await countRequests(1)).toBe(1)
+    expect(await countRequests(3)).toBe(3)
+  })
+
+  test('until it is changed', async () => {
+    const { workspaceId } = base.params
+    const rerankingServiceId = (await base.show()).rerankingServiceId!
+    await wb.call(rerankingServices.update, {
+      params: { workspaceId, rerankingServiceId },
+      body: { requestTimeoutMs: 3_000 },
+    })
+    expect((await searchTexts(wb, base)).ignored).toBeNull()
+  })
+
+  test('only after three timeouts in a row', async () => {
+    clock.advance(30_000)
+    await searchTexts(wb, base)
+    await searchUntilTimeout()
+    await searchUntilTimeout()
+    provider.script({ status: 500 })
+    await searchTexts(wb, base)
+    await searchUntilTimeout()
+    await searchUntilTimeout()
+    expect((await searchTexts(wb, base)).ignored).toBeNull()
+  })
 })

@@ -25,17 +25,19 @@ test('a caller who may see only some rows gets no statistics', async () => {
   })
 })
 
-test('a caller who may see only some rows gets no sizes in the list', async () => {
+test('a caller who may see only some rows gets no sizes and no progress in the list', async () => {
   const base = { workspaceId: 'w', knowledgeBaseId: 'k', name: 'c' }
   const rows = { get: async () => ({ row: { kind: 'local' } }), count: async () => 7 }
   const bases = new KnowledgeBases({
     rows,
     pager: { page: async () => ({ items: [base], nextCursor: null }) },
+    sentenceProgress: async () => ({ records: 4, embedded: 3 }),
     stores: { local: { storedBytes: async () => [{ text: 1, payload: 2, vectors: 3, postings: 4 }] } },
   } as never)
   const listFor = (visibility: Visibility) =>
-    bases.listWithSizes('w', { limit: 10 } as never, callerWhoSees(visibility))
-  expect((await listFor(all)).items).toEqual([{ ...base, size: { documents: 7, bytes: 10 } }])
+    bases.listWithFigures('w', { limit: 10 } as never, callerWhoSees(visibility))
+  const sentences = { state: 'embedding', embeddedChunks: 3, chunks: 4 }
+  expect((await listFor(all)).items).toEqual([{ ...base, size: { documents: 7, bytes: 10 }, sentences }])
   expect((await listFor(only('alice'))).items).toEqual([base])
 })
 

@@ -77,7 +77,8 @@ test('says that a document has no passages, or that sentence vectors are missing
     status: 'pending',
     remedies: [{ action: 'wait' }],
   })
-  expect((await whyNot(wb, base, weak, { topK: 1 })).remedies).toContainEqual({ action: 'waitForVectors' })
+  const { remedies } = await whyNot(wb, base, weak, { text: 'withdraw a key', topK: 1 })
+  expect(remedies).toContainEqual({ action: 'waitForVectors' })
 })
 
 test('sentence vectors are missing only if the search would use them', async () => {
@@ -85,9 +86,12 @@ test('sentence vectors are missing only if the search would use them', async () 
   await wb.settle()
   const added = await ingest('A gardener has a key.')
   const remediesOf = async (body: object) =>
-    (await whyNot(wb, base, added, { topK: 1, ...body })).remedies.map(({ action }) => action)
+    (await whyNot(wb, base, added, { text: 'withdraw a key', topK: 1, ...body })).remedies.map(
+      ({ action }) => action,
+    )
   expect(await remediesOf({})).toContain('waitForVectors')
   expect(await remediesOf({ lexicalWeight: 1 })).not.toContain('waitForVectors')
+  expect(await remediesOf({ text: 'revoke a key' })).not.toContain('waitForVectors')
   await wb.settle()
   expect(await remediesOf({})).not.toContain('waitForVectors')
 })
@@ -129,4 +133,25 @@ test('finds the best passage of a long document', async () => {
   const answer = await whyNot(wb, base, document.documentId, { text: 'badger', lexicalWeight: 1 })
   expect(answer).toMatchObject({ stage: 'found', rank: 1 })
   expect(answer.passage!.chunkIndex).toBeGreaterThan(1_000)
+})
+
+test('names the stage that moved a document below topK, and grouping as a remedy', async () => {
+  const { wb, base, weak, ingest } = await openBase()
+  const alike = await ingest('Revoke a key, and revoke its keys, to revoke a key now.', { type: 'note' })
+  const diverse = await whyNot(wb, base, alike, { topK: 2, diversity: 1, lexicalWeight: 1 })
+  expect(diverse).toMatchObject({ stage: 'diversity', rank: 3 })
+  expect(diverse.remedies.slice(0, 2)).toEqual([
+    { action: 'removeDiversity' },
+    { action: 'raiseTopK', topK: 3 },
+  ])
+  const boosts = [{ filter: { type: 'note' }, factor: 0.1 }]
+  const boosted = await whyNot(wb, base, alike, { topK: 2, boosts, lexicalWeight: 1 })
+  expect(boosted).toMatchObject({ stage: 'boosts', rank: 3, remedies: [{ action: 'removeBoosts' }, {}] })
+  const chunker = { maxChars: 30, minChars: 1, overlapChars: 0 }
+  await base.ingest('Revoke the key at once.\n\n'.repeat(3), { chunker })
+  const plain = { topK: 4, lexicalWeight: 1 }
+  const crowded = await whyNot(wb, base, weak, plain)
+  expect(crowded.stage).toBe('topK')
+  expect(crowded.remedies).toContainEqual({ action: 'group' })
+  expect((await whyNot(wb, base, weak, { ...plain, groupBy: 'document' })).stage).toBe('found')
 })

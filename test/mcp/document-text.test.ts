@@ -5,6 +5,7 @@ import type { documents } from '../../src/contract/documents.ts'
 import { createChunker } from '../../src/knowledge/chunk/index.ts'
 import { readDocumentText } from '../../src/mcp/document-text.ts'
 import { RouteCaller, type RouteHandler } from '../../src/mcp/route-caller.ts'
+import { chunkTexts } from '../harness/chunk-texts.ts'
 
 /** The route that lists the chunks of one document. */
 function chunksOf(texts: readonly string[], chunkerId: string): RouteHandler<typeof documents.chunks> {
@@ -61,7 +62,7 @@ test('the pages of a text whose chunks overlap are the text', async () => {
         // Numbered, because overlaps in a repetitive text are ambiguous.
         const text = words.map(([one, space], at) => `${one}${at}${space}`).join('')
         const chunker = createChunker({ ...service, strategy, maxChunkSize: 120 })
-        const pages = await pagesOf(chunker.chunk(text), chunker.id, { chunks, chars })
+        const pages = await pagesOf(chunkTexts(chunker, text), chunker.id, { chunks, chars })
         expect(pages.join('')).toBe(text)
         for (const page of pages) expect(page.length).toBeLessThanOrEqual(chars)
       },

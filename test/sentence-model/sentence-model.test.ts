@@ -11,7 +11,8 @@ import { SentenceModel, type SentenceModelOptions } from '../../src/sentence-mod
  */
 const worker = `
 import { appendFileSync, readFileSync } from 'node:fs'
-import { parentPort, workerData as log } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
+const log = workerData.model
 const note = line => appendFileSync(log, line + '\\n')
 const encode = text => {
   const isFirst = !readFileSync(log, 'utf8').split('\\n').includes(text)

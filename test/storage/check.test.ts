@@ -274,6 +274,12 @@ describe('content', () => {
       {},
     ],
     [
+      'vectors for records that are gone, of a space that is gone, and of a wrong length',
+      `INSERT INTO carried_vector (record, space, data)
+         VALUES (1, 1, zeroblob(512)), (99, 1, zeroblob(512)), (1, 99, zeroblob(512)), (2, 1, zeroblob(4))`,
+      { 'carried vectors without a record or a space, or with a wrong length': 3 },
+    ],
+    [
       'a collection without a default space',
       `UPDATE vector_space SET name = 'x'`,
       { 'damaged collections': 1 },

@@ -113,6 +113,100 @@ export function spacesSuite(context: () => Context): void {
     expect(await spaces.unfilled('other')).toEqual([{ ...key, records: 2, vectors: 0 }])
   })
 
+  /** Returns the vectors that records without one in the current generation got from others, by ID. */
+  async function carried(spaces: VectorSpaces) {
+    const left = await spaces.unstaged(sentences, 1, 99)
+    const ids = await idsOf(context().content, left)
+    return Object.fromEntries(left.map(({ vector }, at) => [ids[at]!, vector]))
+  }
+
+  spacesTest('a record that replaces one with the same text gets its vector', async (spaces, { write }) => {
+    await write(
+      upsert(
+        recordWithText('a', 'apple', { documentId: 'd' }),
+        recordWithText('b', 'pear', { documentId: 'd' }),
+        recordWithText('c', 'plum', { title: 'Fruit' }),
+      ),
+      { ...createSpace, isSearchable: true },
+    )
+    await stageAll(spaces, 1, up(2))
+    const changed = [
+      recordWithText('new a', 'apple', { documentId: 'e' }),
+      recordWithText('new b', 'peach', { documentId: 'e' }),
+      recordWithText('c', 'plum', { title: 'Fruit', payload: { lang: 'en' } }),
+    ]
+    await write({ op: 'deleteDocument', ...key, documentId: 'd' }, upsert(...changed))
+    expect(await scores(sentences)).toEqual({})
+    expect(await carried(spaces)).toEqual({ 'new a': up(2), 'new b': undefined, c: up(2) })
+    // Also if they are replaced again before their vectors are staged.
+    await write(upsert(recordWithText('new a', 'apple'), recordWithText('c', 'plum')))
+    expect(await carried(spaces)).toEqual({ 'new a': up(2), 'new b': undefined, c: undefined })
+    await stageAll(spaces, 1, up(3))
+    expect(await carried(spaces)).toEqual({})
+    expect(await scores(sentences)).toEqual({ 'new a': 3, 'new b': 3, c: 3 })
+  })
+
+  spacesTest(
+    'a record gets no vector of one that still exists, or was deleted before',
+    async (spaces, { write }) => {
+      await write(upsert(recordWithText('a', 'apple'), recordWithText('b', 'pear')), {
+        ...createSpace,
+        isSearchable: true,
+      })
+      await stageAll(spaces, 1)
+      await write({ op: 'deleteRecord', ...key, id: 'b' })
+      await write(upsert(recordWithText('c', 'apple'), recordWithText('d', 'pear')))
+      expect(await carried(spaces)).toEqual({ c: undefined, d: undefined })
+    },
+  )
+
+  spacesTest(
+    'a deleted or dropped space, and a deleted record, keep no vectors',
+    async (spaces, { write }) => {
+      const replace = () => write(upsert(recordWithText('a', 'apple')))
+      await write(upsert(recordWithText('a', 'apple')), { ...createSpace, isSearchable: true })
+      await stageAll(spaces, 1)
+      await replace()
+      await write({ op: 'deleteRecord', ...key, id: 'a' })
+      await replace()
+      expect(await carried(spaces)).toEqual({ a: undefined })
+      await stageAll(spaces, 1)
+      await replace()
+      await write({ op: 'dropSpace', ...sentences }, { ...createSpace, isSearchable: true })
+      expect(await carried(spaces)).toEqual({ a: undefined })
+      await stageAll(spaces, 1)
+      await replace()
+      await write({ op: 'dropCollection', ...key })
+      await write(createCollection(), upsert(recordWithText('a', 'apple')), {
+        ...createSpace,
+        isSearchable: true,
+      })
+      expect(await carried(spaces)).toEqual({ a: undefined })
+    },
+  )
+
+  spacesTest('reads the vectors of a space, which later records do not have yet', async (spaces, context) => {
+    const { content, write } = context
+    await write(createSpace, upsert(record('a')))
+    const [a] = await content.nearest(key, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
+    const read = (of: SpaceKey, records: number[]) =>
+      content.read(of, records, { vectors: true, visibility: all })
+    await expect(read(sentences, [a!.record])).rejects.toMatchObject(unavailable)
+    await fill(spaces, 1, up(2))
+    await write(upsert(record('b')))
+    const numbers = (
+      await content.nearest(key, { vector: Float32Array.of(1, 0), limit: 9, visibility: all })
+    ).map(hit => hit.record)
+    const views = await read(sentences, numbers)
+    expect(new Map(views.map(({ id, vector }) => [id, vector]))).toEqual(
+      new Map([
+        ['a', up(2)],
+        ['b', undefined],
+      ]),
+    )
+    expect((await read(key, numbers)).map(({ vector }) => vector?.length)).toEqual([2, 2])
+  })
+
   spacesTest('a space that does not exist is reported by its name', async (spaces, { content }) => {
     const missing = {
       ...unavailable,

@@ -12,12 +12,23 @@ const allowed: Record<string, readonly string[]> = {
   config: ['contract', 'base'],
   auth: ['contract', 'base', 'storage', 'config', 'access'],
   access: ['contract', 'base', 'storage', 'config'],
-  models: ['contract', 'base', 'config'],
+  models: ['contract', 'base', 'config', 'local-models'],
+  'local-models': ['base', 'sentence-model'],
   'sentence-model': ['base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   knowledge: ['contract', 'base', 'storage', 'access', 'models', 'sentence-model', 'workspaces', 'jobs'],
-  agents: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'knowledge'],
+  agents: [
+    'contract',
+    'base',
+    'storage',
+    'config',
+    'access',
+    'models',
+    'sentence-model',
+    'workspaces',
+    'knowledge',
+  ],
   mcp: ['contract', 'base', 'storage', 'access', 'agents', 'http'],
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
@@ -34,7 +45,17 @@ const allowed: Record<string, readonly string[]> = {
  */
 const roots = ['src/runtime.ts', 'src/rescue.ts', 'src/embedded.ts']
 const bridge = 'src/cli/local.ts'
-const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http', 'drill']
+const bridged = [
+  'embedded',
+  'runtime',
+  'rescue',
+  'storage',
+  'locks',
+  'config',
+  'http',
+  'drill',
+  'local-models',
+]
 
 /** Packages with the only folders that can import them. */
 const owners: Record<string, readonly string[]> = {
@@ -96,6 +117,7 @@ const storeFileUsers = [
   'bench/durability.ts',
   'bench/filters.ts',
   'bench/postings.ts',
+  'bench/tags.ts',
   'bench/vector-libraries.ts',
   'test/fixtures/store/migrate.ts',
   'test/harness/migrated-store.ts',

@@ -13,6 +13,7 @@ import { type ChunkOverride, chunkerInfos, createChunker } from '../../src/knowl
 import { lineChunker } from '../../src/knowledge/chunk/line.ts'
 import { recursiveChunker } from '../../src/knowledge/chunk/recursive.ts'
 import { sentenceChunker } from '../../src/knowledge/chunk/sentence.ts'
+import { chunkTexts } from '../harness/chunk-texts.ts'
 
 const sizes = (
   maxChars: number,
@@ -367,7 +368,7 @@ describe('the chunker registry', () => {
   // In a text without separators, sizes and overlap are visible in the chunks.
   const letters = Array.from({ length: 3_000 }, (_, at) => String.fromCharCode(0x4e00 + at)).join('')
   const measured = (given: typeof seed, override?: ChunkOverride): [number, number] => {
-    const [first, second] = createChunker(given, override).chunk(letters)
+    const [first, second] = chunkTexts(createChunker(given, override), letters)
     return [first!.length, first!.length - first!.indexOf(second![0]!)]
   }
   test.each<[string, typeof seed, ChunkOverride | undefined, number, number]>([
@@ -384,20 +385,18 @@ describe('the chunker registry', () => {
 
   test('minChars is derived by default', () => {
     const text = `${'a'.repeat(50)} ${'b'.repeat(2_000)}`
-    expect(createChunker(service('langchain_ts', null)).chunk(text)[0]).toHaveLength(1_000)
-    expect(createChunker(service('langchain_ts', null), { minChars: 50 }).chunk(text)[0]).toHaveLength(51)
+    expect(chunkTexts(createChunker(service('langchain_ts', null)), text)[0]).toHaveLength(1_000)
+    expect(chunkTexts(createChunker(service('langchain_ts', null), { minChars: 50 }), text)[0]).toHaveLength(
+      51,
+    )
   })
 
   test('row chunking', () => {
-    expect(createChunker(rows).chunk('a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
+    expect(chunkTexts(createChunker(rows), 'a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
+    expect(chunkTexts(createChunker(rows), 'a'.repeat(1_500)).map(part => part.length)).toEqual([1_000, 500])
+    expect(chunkTexts(createChunker(rows, { maxChars: 2_000 }), 'a'.repeat(1_500))).toHaveLength(1)
     expect(
-      createChunker(rows)
-        .chunk('a'.repeat(1_500))
-        .map(part => part.length),
-    ).toEqual([1_000, 500])
-    expect(createChunker(rows, { maxChars: 2_000 }).chunk('a'.repeat(1_500))).toHaveLength(1)
-    expect(
-      createChunker({ ...rows, maxChunkSize: 2, minChunkSize: 3, overlapSize: 4 }).chunk('a\nb\nc'),
+      chunkTexts(createChunker({ ...rows, maxChunkSize: 2, minChunkSize: 3, overlapSize: 4 }), 'a\nb\nc'),
     ).toEqual(['a\nb\n', 'c'])
   })
 
@@ -416,7 +415,7 @@ describe('the chunker registry', () => {
 
   test('applies the override of an ingest body', () => {
     const { chunker } = Ingest.parse({ text: 'x', chunker: { maxChars: 3, other: 1 } })
-    expect(createChunker(seed, chunker).chunk('abcdef')).toEqual(['abc', 'def'])
+    expect(chunkTexts(createChunker(seed, chunker), 'abcdef')).toEqual(['abc', 'def'])
   })
 })
 

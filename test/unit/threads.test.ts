@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,4 +36,24 @@ test('a crashed worker rejects its own calls, but not those of its replacement',
   for (const call of fallen) await expect(call).rejects.toThrow('it fell')
   expect(await next).toBe(3)
   expect(await host.run('echo', 4)).toBe(4)
+})
+
+test('a process waits for a worker that closes after a pending call', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'wb-threads-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const entry = join(folder, 'worker.mjs')
+  const slowly = worker.replace('parentPort.close()', 'setTimeout(() => parentPort.close(), 200)')
+  writeFileSync(entry, slowly)
+  const main = join(folder, 'main.mjs')
+  const threads = join(import.meta.dirname, '../../src/base/threads.ts')
+  writeFileSync(
+    main,
+    `import { threadHost } from ${JSON.stringify(threads)}
+    const host = threadHost(${JSON.stringify(entry)}, {})
+    void host.run('echo', 1)
+    await host.close()
+    console.log('closed')`,
+  )
+  const tsx = import.meta.resolve('tsx')
+  expect(execFileSync(process.execPath, ['--import', tsx, main], { encoding: 'utf8' })).toBe('closed\n')
 })

@@ -68,6 +68,7 @@ describe('registering documents', () => {
     ['reserved chunkText', { chunkText: 'x' }],
     ['reserved visible_to', { visible_to: '*' }],
     ['reserved chunker.id', { 'chunker.id': 'x' }],
+    ['reserved chunk.section', { 'chunk.section': 'x' }],
   ])('S7.3-invalid_metadata S7.3-07: POST, PATCH and ingest reject %s metadata', async (_, metadata) => {
     const { kb } = await makePlace(wire)
     const path = `${kb}/documents/${await wire.make(`${kb}/documents`, {}, 'documentId')}`

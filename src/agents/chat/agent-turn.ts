@@ -1,5 +1,6 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
-import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { Agent } from '../../contract/agents.ts'
+import type { SentenceRange, ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ImageInput } from '../../contract/images.ts'
@@ -9,6 +10,7 @@ import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import type { MessageSource } from '../../storage/tables.ts'
 import { toMessage } from '../messages.ts'
 import type { ToolPassage } from '../tools/tool.ts'
+import type { AnswerCheck } from './answer-check.ts'
 import {
   addCompletion,
   answerMetadata,
@@ -25,7 +27,7 @@ import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
 import { fitToBudget } from './request-budget.ts'
 import { dateSources, SourceSet, sourcesOf } from './sources.ts'
-import type { DataTags } from './system-prompt.ts'
+import type { DataTags, NamedBase } from './system-prompt.ts'
 import type { StoredToolResult, Transcript } from './transcript.ts'
 import type { TurnToolResult, TurnTools } from './turn-tools.ts'
 
@@ -41,6 +43,10 @@ export interface AgentTurnOptions {
   readonly transcript: Transcript
   readonly history: History
   readonly citations: Citations
+  /** Undefined to store answers without a check. */
+  readonly answerCheck: Pick<AnswerCheck, 'unsupportedSentences'> | undefined
+  readonly bases: readonly TurnBase[]
+  readonly agent: Pick<Agent, 'systemPrompt'>
   readonly dataTags: DataTags
   readonly system: string
   /** Passages in the prompt. */
@@ -76,6 +82,12 @@ export interface AgentTurnOptions {
   readonly onEnd: (outcome: TurnOutcome) => void
 }
 
+/** A knowledge base of a turn. */
+export interface TurnBase extends NamedBase {
+  /** False if searches of the knowledge base do not use the sentence model. */
+  readonly semantic?: boolean | undefined
+}
+
 /** Outcome of a turn: an answer, a failure, or an interruption before the answer was complete. */
 export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
@@ -104,6 +116,9 @@ export class AgentTurn {
   /** Everything from which the answer can be derived: the history, passages in the prompt, and tool results. */
   readonly #sources = new SourceSet()
   #sourcesCheckedAt: number
+  /** Results of built-in tools that contain no passages, such as the number of documents. */
+  readonly #factResults: string[] = []
+  #hasOtherText = false
   #isFinished = false
   #partialAnswer: Message | undefined
 
@@ -332,6 +347,8 @@ export class AgentTurn {
     const startedAt = clock.now()
     const result = await turnTools.run(call, decision, signal)
     this.#repeatedCalls.add(call, result)
+    this.#hasOtherText ||= result.hasOtherText
+    if (result.passages.length === 0) this.#factResults.push(result.content)
     this.#tally = { ...this.#tally, passages: [...this.#tally.passages, ...result.groundingPassages] }
     yield* this.#storeResult(call, result, clock.now() - startedAt)
   }
@@ -385,8 +402,10 @@ export class AgentTurn {
     const { transcript, onEnd } = this.#options
     this.#isFinished = true
     const isFailure = ending.finishReason === 'error'
+    const unsupported = isFailure ? undefined : await this.#findUnsupported(content)
     onEnd(isFailure ? 'error' : 'ok')
-    const fields = { tokenCount, metadata: this.#metadata(ending), ...this.#sources.toField() }
+    const metadata = this.#metadata({ ...ending, unsupported })
+    const fields = { tokenCount, metadata, ...this.#sources.toField() }
     try {
       const row = await (isFailure
         ? transcript.storeFailedAnswer(content, fields)
@@ -394,12 +413,32 @@ export class AgentTurn {
       yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
-      const metadata = this.#metadata({
+      const failure = this.#metadata({
         finishReason: 'error',
         error: `the answer could not be stored: ${error.message}`,
       })
-      yield { event: 'error', data: toMessage(transcript.createAnswerRow(content, { ...fields, metadata })) }
+      const row = transcript.createAnswerRow(content, { ...fields, metadata: failure })
+      yield { event: 'error', data: toMessage(row) }
     }
+  }
+
+  /**
+   * Returns the sentences of the answer that its passages do not support: those that it cites, or if it cites none, those
+   * that the turn has found. Returns undefined if they cannot be determined: because the answer cites a passage of an
+   * earlier turn, or because a tool has returned other text.
+   */
+  async #findUnsupported(content: string): Promise<readonly SentenceRange[] | undefined> {
+    const { answerCheck, agent, bases, citations, question, signal } = this.#options
+    if (!answerCheck || this.#hasOtherText) return undefined
+    const { citedPassages } = this.#reader
+    const passages = citedPassages.length > 0 ? citedPassages : this.#tally.passages
+    const isOff = ({ knowledgeBaseId }: ToolPassage) =>
+      bases.some(base => base.knowledgeBaseId === knowledgeBaseId && base.semantic === false)
+    const texts = passages.map(passage => citations.textOf(passage))
+    if (passages.some(isOff) || !texts.every(text => text !== undefined)) return undefined
+    const titles = passages.flatMap(({ title, sourceFilename }) => [title, sourceFilename])
+    const context = [question, agent.systemPrompt, ...titles, ...this.#factResults].filter(Boolean).join('\n')
+    return answerCheck.unsupportedSentences(content, { passages: texts, context }, signal)
   }
 
   /** Stores the partial answer, marked as interrupted. */
@@ -432,7 +471,9 @@ export class AgentTurn {
     return 'The runtime failed. See its log for the reason.'
   }
 
-  #metadata(ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {
+  #metadata(
+    ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted' | 'unsupported'>,
+  ): Record<string, string> {
     const { citedPassages: citations, removedCount: citationsDropped } = this.#reader
     this.#reasoning.pause()
     const { text: reasoning, ms: reasoningMs } = this.#reasoning

@@ -1,4 +1,4 @@
-import type { Citation } from '../../contract/chat.ts'
+import type { Citation, SentenceRange } from '../../contract/chat.ts'
 import type { Completion } from '../../models/chat/completion.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
@@ -67,6 +67,8 @@ export interface TurnEnding {
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
+  /** Sentences that no passage supports; undefined if the answer was not checked. */
+  readonly unsupported?: readonly SentenceRange[] | undefined
   /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
   /** Labels of the MCP servers that the caller must sign in to. */
@@ -95,6 +97,7 @@ export function answerMetadata(tally: TurnTally, ending: TurnEnding): Record<str
     search_query: tally.searchQuery,
     citations: citations.length > 0 && JSON.stringify(citations),
     citations_dropped: ending.citationsDropped,
+    unsupported: ending.unsupported && JSON.stringify(ending.unsupported),
     prompt_tokens: tally.promptTokens,
     completion_tokens: tally.completionTokens,
     reasoning: ending.reasoning,

@@ -8,6 +8,7 @@ import type { ToolPassage } from '../tools/tool.ts'
 export class Citations {
   readonly #byNumber = new Map<number, Citation>()
   readonly #numbers = new Map<string, number>()
+  readonly #texts = new Map<number, string>()
   #highestNumber = 0
 
   /**
@@ -19,12 +20,23 @@ export class Citations {
     this.#highestNumber = Math.max(this.#highestNumber, reservedThrough)
   }
 
-  /** Returns the number of a passage. Assigns the next number if it has none. */
-  numberOf(passage: ToolPassage): number {
-    const existingNumber = this.#numbers.get(keyOf(passage))
-    if (existingNumber !== undefined) return existingNumber
-    this.#add({ ...passage, number: this.#highestNumber + 1 })
-    return this.#highestNumber
+  /**
+   * Returns the number of a passage. Assigns the next number if it has none.
+   *
+   * @param text  text of the passage, or the part of it that the model receives
+   */
+  numberOf(passage: ToolPassage, text: string): number {
+    const key = keyOf(passage)
+    if (!this.#numbers.has(key)) this.#add({ ...passage, number: this.#highestNumber + 1 })
+    const number = this.#numbers.get(key)!
+    const earlierText = this.#texts.get(number)
+    this.#texts.set(number, earlierText === undefined ? text : `${earlierText}\n\n${text}`)
+    return number
+  }
+
+  /** Returns the text of a passage that the model has received in this turn; undefined for passages of earlier turns. */
+  textOf(passage: ToolPassage): string | undefined {
+    return this.#texts.get(this.#numbers.get(keyOf(passage)) ?? 0)
   }
 
   /** Returns the highest number in use; 0 if no passage has a number. */

@@ -100,7 +100,7 @@ export function formatEntries(
   )
   const passages = retrieved.slice(0, excerpts.length).map(({ passage }) => passage)
   const entries = passages.map((passage, at) =>
-    entryOf(citations.numberOf(passage), headingOf(passage), excerpts[at]!),
+    entryOf(citations.numberOf(passage, excerpts[at]!.text), headingOf(passage), excerpts[at]!),
   )
   return { entries: entries.join(separator), passages }
 }

@@ -42,6 +42,8 @@ export interface TurnToolResult extends ToolResult {
   readonly groundingPassages: readonly ToolPassage[]
   /** Documents and records from which the result is derived. */
   readonly sources: readonly MessageSource[]
+  /** True if a tool ran that is not built in, so that the model knows text that is in no passage. */
+  readonly hasOtherText: boolean
 }
 
 /** The tools of one turn. Describes them to the model, checks permissions, and runs calls. */
@@ -120,8 +122,8 @@ export class TurnTools {
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
     const sources: MessageSource[] = []
-    const cite = (passage: ToolPassage) => {
-      const number = citations.numberOf(passage)
+    const cite: ToolContext['cite'] = (passage, text) => {
+      const number = citations.numberOf(passage, text)
       passages.push({ ...passage, number })
       sources.push(...sourcesOf(passage))
       return number
@@ -134,7 +136,8 @@ export class TurnTools {
     const result = denialReason ? gate.deny(call, tool, turn, denialReason) : await gate.run(call, tool, turn)
     if (tool?.readsUntrusted && !denialReason) this.#hasReadUntrusted = true
     const groundingPassages = groundingTools.has(call.name) ? passages : []
-    return { ...result, passages, groundingPassages, sources }
+    const hasOtherText = tool !== undefined && tool.source !== 'builtin' && !denialReason
+    return { ...result, passages, groundingPassages, sources, hasOtherText }
   }
 
   #denialReasonFor(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {

@@ -25,7 +25,8 @@ import {
 import type { ToolOffer } from '../tools/remote-tools.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { ToolGate } from '../tools/tool-gate.ts'
-import { AgentTurn, type TurnOutcome } from './agent-turn.ts'
+import { AgentTurn, type TurnBase, type TurnOutcome } from './agent-turn.ts'
+import type { AnswerCheck } from './answer-check.ts'
 import { type AnsweringModel, type ChatModelSource, openAnsweringModel } from './answering-model.ts'
 import { Approvals } from './approvals.ts'
 import { type AttachedPrompt, buildAttachedPrompt } from './attached-prompt.ts'
@@ -52,7 +53,7 @@ import { type PastImages, requireImageSupport, totalBytes } from './past-images.
 import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
 import { areSourcesVisible, type SourceSet } from './sources.ts'
-import { DataTags, type NamedBase, summaryPrompt, systemPrompt } from './system-prompt.ts'
+import { DataTags, summaryPrompt, systemPrompt } from './system-prompt.ts'
 import { Transcript } from './transcript.ts'
 import { TurnStream } from './turn-stream.ts'
 import { TurnTools, type TurnToolsOptions } from './turn-tools.ts'
@@ -70,11 +71,13 @@ export interface TurnsDependencies {
   readonly gate: ToolGate
   readonly findTools: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
   /** Returns the knowledge bases with the given IDs; all knowledge bases of the workspace if `ids` is empty. */
-  readonly findBases: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
+  readonly findBases: (workspaceId: string, ids: readonly string[]) => Promise<readonly TurnBase[]>
   readonly retrieve: RetrievePassages
   /** Number of passages in the prompt of a model without tools. See {@link RetrievalQuery.retrievalK}. */
   readonly retrievalK: number
   readonly compactions: Pick<Compactions, 'startIfNeeded' | 'interrupt'>
+  /** Undefined to store answers without a check. */
+  readonly answerCheck: Pick<AnswerCheck, 'unsupportedSentences'> | undefined
   readonly openPassageCheck: OpenPassageCheck
   /** Called after each turn, to record metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
@@ -100,7 +103,7 @@ interface TurnContext {
   readonly caller: TurnCaller
   readonly citations: Citations
   readonly dataTags: DataTags
-  readonly bases: readonly NamedBase[]
+  readonly bases: readonly TurnBase[]
   readonly attached: readonly AttachmentIndex[]
   readonly model: AnsweringModel
   /** Maximum tokens for the passages of one search. */

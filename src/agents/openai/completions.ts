@@ -36,7 +36,10 @@ interface OpenedConversation {
  */
 export class Completions {
   constructor(
-    private readonly deps: Omit<TurnsDependencies, 'conversations' | 'compactions' | 'requestContext'>,
+    private readonly deps: Omit<
+      TurnsDependencies,
+      'conversations' | 'compactions' | 'requestContext' | 'answerCheck'
+    >,
   ) {}
 
   /** @throws the errors of `Turns.send`, chat_answer_failed */
@@ -88,6 +91,8 @@ export class Completions {
       conversations: { get: async () => conversation },
       // The conversation is not summarized, because the client decides which earlier messages to send.
       compactions: { startIfNeeded: () => {}, interrupt: () => {} },
+      // The response has no field for the result.
+      answerCheck: undefined,
       models: request.maxTokens === undefined ? models : withTokenLimit(models, request.maxTokens),
       requestContext: {
         instructions: request.instructions,

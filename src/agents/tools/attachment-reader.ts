@@ -134,7 +134,10 @@ export function createAttachmentTool(attached: readonly AttachmentIndex[]): Tool
         offset,
       }
       const bytesMax = bytesForTokens(passageTokens)
-      return chunksResult(chunks, documentFields, { cite: chunk => cite(chunk.passage), bytesMax })
+      return chunksResult(chunks, documentFields, {
+        cite: chunk => cite(chunk.passage, chunk.text),
+        bytesMax,
+      })
     },
     { readsUntrusted: true },
   )

@@ -204,14 +204,16 @@ export class KnowledgeTools {
       documentId,
       title: truncateLabel(textField(metadata.title)),
     }
-    const cite = ({ id, chunkIndex, payload }: Chunk) =>
-      context.cite({
+    const cite = ({ id, chunkIndex, payload, text }: Chunk) => {
+      const passage = {
         ...source,
         chunkId: id,
         chunkIndex,
         sourceFilename: truncateLabel(sourceFilename),
         page: pageNumberField(payload.page),
-      })
+      }
+      return context.cite(passage, text ?? '')
+    }
     const documentFields = { documentId, knowledgeBaseId, chunkTotal, offset: args.offset }
     return chunksResult(chunks, documentFields, { cite, bytesMax: bytesForTokens(context.passageTokens) })
   }
@@ -272,7 +274,7 @@ function searchResult(
     entriesWithoutText.map(entry => Buffer.byteLength(entry) + 1),
   )
   const results = excerpts.map(({ text, isCut }, at) => ({
-    ...fieldsOf(at, context.cite(passages[at]!)),
+    ...fieldsOf(at, context.cite(passages[at]!, text)),
     contentPreview: text,
     ...(isCut && { truncated: true }),
   }))

@@ -28,8 +28,12 @@ export interface ToolContext {
   readonly passageTokens: number
   /** Fires when the result is no longer needed. */
   readonly signal: AbortSignal
-  /** Returns the number that cites a passage, from 1. A passage keeps its number throughout the turn. */
-  cite(passage: ToolPassage): number
+  /**
+   * Returns the number that cites a passage, from 1. A passage keeps its number throughout the turn.
+   *
+   * @param text  text of the passage in the result
+   */
+  cite(passage: ToolPassage, text: string): number
   /** Records that the result contains fields of a document. Not needed for documents whose passages are cited. */
   addSource(document: { readonly knowledgeBaseId: string; readonly documentId: string }): void
 }

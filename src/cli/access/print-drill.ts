@@ -3,18 +3,16 @@ import { formatCount, formatCounted, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapWords } from '../terminal/wrap.ts'
 
-/** Prints the report of a drill. In a pipe, prints one line per route, followed by one line per finding. */
+/** Prints the report of a drill, which is the same in a pipe, so that it can be filed. */
 export function printDrill(output: Output, report: DrillReport): void {
   if (output.json) {
     output.value(report)
     return
   }
-  const { interactive, style, width } = output
+  const { style, width } = output
   const print = (text: string) => output.result(wrapWords(`  ${text}`, width))
-  if (interactive) {
-    for (const line of headLines(report)) print(line)
-    output.result('')
-  }
+  for (const line of headLines(report)) print(line)
+  output.result('')
   output.list(report.routes, {
     columns: {
       route: { value: row => row.route, format: 'flexible' },
@@ -32,10 +30,11 @@ export function printDrill(output: Output, report: DrillReport): void {
         tone: row => (row.wrongRefusals > 0 ? 'bad' : undefined),
       },
     },
+    isReport: true,
     empty: [],
   })
   if (report.findings.length > 0) {
-    if (interactive) output.result('')
+    output.result('')
     output.list(report.findings, {
       columns: {
         finding: { value: row => (row.kind === 'leak' ? 'leak' : 'missing'), tone: () => 'bad' },
@@ -43,10 +42,10 @@ export function printDrill(output: Output, report: DrillReport): void {
         principal: { value: row => row.principalId },
         description: { value: row => row.description, format: 'flexible' },
       },
+      isReport: true,
       empty: [],
     })
   }
-  if (!interactive) return
   output.result('')
   print(
     style.dim(

@@ -4,6 +4,7 @@ import type { Conversation, Message } from '../../contract/conversations.ts'
 import { citationLocation } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { imageLines } from './images.ts'
+import { unsupportedList, unsupportedSentences } from './unsupported.ts'
 
 /** Returns a conversation as Markdown, with the names of its attachments, and cited passages as footnotes. */
 export function conversationMarkdown(
@@ -29,8 +30,19 @@ function messageMarkdown(message: Message, agent: string, footnotes: Footnotes):
     numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : match,
   )
   const isInterrupted = message.metadata.interrupted === 'true'
-  const parts = [content, ...imageLines(message), ...(isInterrupted ? ['*(interrupted)*'] : [])]
-  return [`## ${author}`, ...parts].join('\n\n')
+  const parts = [
+    content,
+    ...imageLines(message),
+    unsupportedMarkdown(message),
+    ...(isInterrupted ? ['*(interrupted)*'] : []),
+  ]
+  return [`## ${author}`, ...parts.filter(Boolean)].join('\n\n')
+}
+
+function unsupportedMarkdown(message: Message): string {
+  const sentences = unsupportedSentences(message)
+  const { heading, items } = unsupportedList(sentences)
+  return sentences.length === 0 ? '' : [heading, '', ...items.map(item => `- ${item}`)].join('\n')
 }
 
 /** Collects the cited passages of a conversation. In old conversations, several passages can have the same number. */

@@ -2,14 +2,19 @@ import { shellWord } from '../../base/shell-word.ts'
 import { WbError } from '../../contract/errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
+/** Matches a hint that {@link modelSetupLines} repeats. */
+const repeatedHint = /^Set OPENROUTER_API_KEY /
+
 /**
- * Returns lines that explain why no model is available.
+ * Returns lines that explain why no model is available. They precede {@link modelSetupLines}.
  *
  * @param message  description of the problem, with the service and its missing setting
  * @param next     next steps for the user
  */
 export function noModelLines(message: string, next: readonly string[]): string[] {
-  return [`no model is available: ${message}`, ...next].map(plainLine).filter(line => line !== '')
+  return [`no model is available: ${message}`, ...next]
+    .map(plainLine)
+    .filter(line => line !== '' && !repeatedHint.test(line))
 }
 
 /** Returns lines that explain how to set up a model. Each command is on a separate line, so it can be copied. */
@@ -18,7 +23,7 @@ export function modelSetupLines(agent: string): string[] {
     'With Ollama on this machine:',
     'wb services create llama --type llm --provider ollama --model llama3.2',
     `wb agents update ${shellWord(agent)} --llm llama`,
-    'Or with OpenRouter: set OPENROUTER_API_KEY=… in the environment of the runtime.',
+    'Or with OpenRouter: set OPENROUTER_API_KEY where the runtime is started, or in the file .env in its data directory.',
     'wb services list --type llm shows the models that are set up',
   ]
 }
@@ -38,6 +43,6 @@ export function withModelSetup(error: unknown, agent: string): unknown {
   if (!isNoModelError(error)) return error
   return new WbError(error.code, error.message, {
     ...error.facts,
-    next: [error.hint, ...modelSetupLines(agent)],
+    next: [error.hint, ...modelSetupLines(agent)].filter(line => !repeatedHint.test(line)),
   })
 }

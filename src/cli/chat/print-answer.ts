@@ -13,6 +13,7 @@ import { citationsOf } from './citations.ts'
 import { finishNote } from './finish-note.ts'
 import { isNoModelError, modelSetupLines, noModelLines, passagesHeading } from './model-setup.ts'
 import { summarizePassage } from './passage-summary.ts'
+import { unsupportedList, unsupportedSentences } from './unsupported.ts'
 
 /** Number of characters to buffer at the start of an answer. Text before a tool call is rarely longer. */
 const bufferedCharsMax = 300
@@ -67,6 +68,10 @@ function printEvent({ event, data }: TurnEvent, writer: AnswerWriter, { output }
       break
     case 'done': {
       writer.end(plain(data.content ?? ''), sourceLines(data))
+      const unsupported = unsupportedSentences(data)
+      const { heading, items } = unsupportedList(unsupported)
+      if (unsupported.length > 0) output.note(`  ${heading}`)
+      for (const item of items) output.note(output.errorStyle.dim(`    ${item}`))
       const note = finishNote(data)
       if (note) output.note(`  ${note}`)
       for (const line of signInLines(data)) output.note(`  ${line}`)

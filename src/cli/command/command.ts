@@ -137,10 +137,10 @@ export abstract class WbCommand extends BaseCommand {
   }
 
   /**
-   * Names need not be unique. If a name is already in use, this asks for confirmation in a terminal, and prints a
-   * warning elsewhere.
+   * Names need not be unique, but a second resource makes a name ambiguous. If a name is already in use, this asks for
+   * confirmation in a terminal.
    *
-   * @throws UsageError  the user declined
+   * @throws UsageError  the name is in use, and the user declined, or there is no interactive terminal
    */
   protected async confirmDuplicateName(
     choices: Choices,
@@ -149,9 +149,8 @@ export abstract class WbCommand extends BaseCommand {
   ): Promise<void> {
     if (!(await isNameTaken(choices.list(this.resolveContext, flags), name))) return
     const notice = `another ${choices.noun} is named ${plainLine(name)}`
-    if (!this.canAsk) this.output.warn(`  ! ${notice}; this creates a second one`)
-    else if (!(await this.askYesNo(`${notice}; create a second one?`, false)))
-      throw new UsageError('nothing was created', ['choose another name'])
+    if (await this.askYesNo(`${notice}; create a second one?`, false)) return
+    throw new UsageError(`${notice}, so nothing was created`, ['choose another name'])
   }
 
   /**

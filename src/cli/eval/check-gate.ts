@@ -11,7 +11,7 @@ export interface GateOptions {
   readonly lockfile: string
   /** Difference by which a metric may fall. */
   readonly tolerance: number
-  /** Command that accepts the new figures. */
+  /** Command that accepts the new metrics. */
   readonly updateCommand: string
 }
 
@@ -25,7 +25,7 @@ export function checkGate(
   locked: EvalResult,
   { lockfile, tolerance, updateCommand }: GateOptions,
 ): void {
-  const update = ['To accept the new figures, run:', updateCommand]
+  const update = ['To accept the new metrics, run:', updateCommand]
   if (result.questionsHash !== locked.questionsHash)
     throw new CommandFailed(`the questions have changed since ${lockfile} was written`, update)
   const failures = findGateFailures(result, locked, tolerance)

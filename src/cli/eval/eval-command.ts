@@ -40,7 +40,7 @@ export abstract class EvalCommand extends WbCommand {
       params: { workspaceId, knowledgeBaseId },
     })
     if (embedder?.state === 'fitting' || sentences?.state === 'embedding')
-      output.warn(`  ! the vectors of ${name} are not complete yet, so the figures will change`)
+      output.warn(`  ! the vectors of ${name} are not complete yet, so the metrics will change`)
     return this.waitFor('reading', openEvalContext({ client, base, set, progress, signal }, output))
   }
 }

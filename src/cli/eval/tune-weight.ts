@@ -20,7 +20,7 @@ export interface TuneOptions {
   readonly rerank: boolean
 }
 
-/** Held-out figures of the tuned weight, and those of the default on the same questions. */
+/** Held-out metrics of the tuned weight, and those of the default on the same questions. */
 export interface TunedWeight {
   readonly metric: MetricName
   readonly questions: number
@@ -76,7 +76,7 @@ export async function tuneWeight(
   }
 }
 
-/** Prints held-out figures, and whether the tuned weight is better than the default; an object with `--json`. */
+/** Prints held-out metrics, and whether the tuned weight is better than the default; an object with `--json`. */
 export function printTunedWeight(output: Output, tuned: TunedWeight): void {
   if (output.json) {
     output.value(tuned)
@@ -97,8 +97,8 @@ export function printTunedWeight(output: Output, tuned: TunedWeight): void {
     },
   )
   const { difference, p, foldWeights, lexicalWeight } = tuned
-  const figures = `difference ${formatDifference(difference.value)}, 95 % interval ${formatInterval(difference)}, p = ${formatP(p)}`
-  output.note(`  ${figures}, ${formatCounted(tuned.questions, 'question')}`)
+  const comparison = `difference ${formatDifference(difference.value)}, 95 % interval ${formatInterval(difference)}, p = ${formatP(p)}`
+  output.note(`  ${comparison}, ${formatCounted(tuned.questions, 'question')}`)
   output.note(
     `  weights chosen on the other folds: ${foldWeights.map(weight => weight ?? 'default').join(', ')}`,
   )

@@ -55,6 +55,15 @@ function sentenceState({ state, chunks, embeddedChunks }: SentenceState): string
   return `${formatCount(embeddedChunks)} of ${formatCounted(chunks, 'chunk')}`
 }
 
+/** Returns a line for each knowledge base whose sentence vectors are being computed. */
+export function sentenceProgressLines(
+  bases: readonly { name: string; sentences?: SentenceState | undefined }[],
+): string[] {
+  return bases.flatMap(({ name, sentences }) =>
+    sentences?.state === 'embedding' ? `  search by meaning in ${name}: ${sentenceState(sentences)}` : [],
+  )
+}
+
 /** Returns the fields of a saved filter to show. */
 export function filterFields(savedFilter: KnowledgeFilter): Fields {
   return {

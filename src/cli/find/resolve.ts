@@ -1,7 +1,7 @@
 import { nearestMatch } from '../../base/nearest-match.ts'
 import { type Client, collect } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
-import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import type { KnowledgeBase, ListedKnowledgeBase } from '../../contract/knowledge.ts'
 import { kb } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { workspaces } from '../../contract/workspaces.ts'
@@ -191,7 +191,10 @@ export async function resolveKnowledgeBase<E = never>(
 }
 
 /** Returns the knowledge bases of a workspace. */
-export async function listKnowledgeBases(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
+export async function listKnowledgeBases(
+  client: Client,
+  workspaceId: string,
+): Promise<ListedKnowledgeBase[]> {
   return collect(client.items(kb.list, { params: { workspaceId } }))
 }
 

@@ -1,5 +1,6 @@
+import { overlapsOf } from '../../base/text-overlaps.ts'
 import type { Chunk } from '../../contract/documents.ts'
-import { joinChunks, overlapsOf } from './join-chunks.ts'
+import { joinChunks } from './join-chunks.ts'
 import { headingsIn, sectionAt, widenToWords } from './markdown.ts'
 import type { TextRange } from './matches.ts'
 

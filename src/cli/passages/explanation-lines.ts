@@ -4,6 +4,7 @@ import type {
   SearchExplanation,
   WhyNot,
 } from '../../contract/search-explanation.ts'
+import { formatCounted } from '../terminal/output.ts'
 import { displayWidth, pad, plainLine, truncate } from '../terminal/terminal-text.ts'
 import { wrapLine } from '../terminal/wrap.ts'
 
@@ -25,15 +26,39 @@ export interface ExplanationLine {
 export function explanationLines(explanation: SearchExplanation, width: number): ExplanationLine[] {
   const { rerank, knowledgeBaseWeight } = explanation
   const notes = [
-    ...(rerank ? [`reranked from ${rerank.from} to ${rerank.to}`] : []),
+    ...(rerank
+      ? [plainLine(`reranked by ${rerank.service ?? 'words'} from ${rerank.from} to ${rerank.to}`)]
+      : []),
     ...(knowledgeBaseWeight === undefined
       ? []
       : [`knowledge base × ${formatScore(knowledgeBaseWeight)} of ${formatScore(explanation.fusedScore)}`]),
+    ...shapingNotes(explanation),
   ]
   return [
     ...tableLines(explanation, width),
     ...wordLines(explanation.words, width),
     ...notes.flatMap(note => wrapLine(note, width, 0)).map(text => ({ text, isDim: true })),
+  ]
+}
+
+/** Describes the stages after ranking that changed a passage or its rank. */
+function shapingNotes({ boost, diversity, group, neighbors }: SearchExplanation): string[] {
+  const moved = ({ from, to }: { from: number; to: number }) => (from === to ? '' : ` from ${from} to ${to}`)
+  return [
+    ...(boost && (boost.factor !== 1 || boost.from !== boost.to)
+      ? [`boosted × ${formatScore(boost.factor)}${moved(boost)}`]
+      : []),
+    ...(diversity && diversity.from !== diversity.to
+      ? [
+          `diversity moved it${moved(diversity)}${diversity.similarity === null ? '' : `; similarity with a better result ${formatScore(diversity.similarity)}`}`,
+        ]
+      : []),
+    ...(neighbors && (neighbors.merged > 0 || neighbors.from !== neighbors.to)
+      ? [`joined with ${formatCounted(neighbors.merged, 'other result')}${moved(neighbors)}`]
+      : []),
+    ...(group && (group.omitted > 0 || group.from !== group.to)
+      ? [`grouped${moved(group)}; ${formatCounted(group.omitted, 'other passage')} of the document omitted`]
+      : []),
   ]
 }
 

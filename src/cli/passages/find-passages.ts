@@ -3,6 +3,7 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import { sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { SearchExplanation } from '../../contract/search-explanation.ts'
 
 /** Number of consecutive results that {@link hitsPerDocumentMax} applies to. */
@@ -28,6 +29,10 @@ export interface Passage {
   readonly text: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
+  /** Range of the chunks that the text consists of; undefined for a single chunk. */
+  readonly chunks?: SearchHit['chunks']
+  /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
+  readonly section?: string | undefined
   /** Document of the passage; undefined if it was deleted, or the passage has no document. */
   readonly document: Document | undefined
 }
@@ -47,7 +52,7 @@ export interface SearchContext {
 }
 
 /**
- * Returns the best passages, of which at most three in ten are from the same document.
+ * Returns the best passages, of which at most three in ten are from the same document, unless the request groups them.
  *
  * @param limit  maximum number of passages
  */
@@ -55,6 +60,8 @@ export async function findPassages(
   context: SearchContext,
   { limit, explain = false }: { limit: number; explain?: boolean },
 ): Promise<Passage[]> {
+  if (context.body.groupBy)
+    return withDocuments(context, await search(context, { topK: limit, includeCoverage: true, explain }))
   let topK = Math.min(limits.topKMax, limit * firstRequestFactor)
   for (;;) {
     const hits = await search(context, { topK, includeCoverage: true, explain })
@@ -133,6 +140,8 @@ export async function withDocuments(
       text: payloadText(hit, 'chunkText') ?? '',
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
+      ...(hit.chunks && hit.chunks.first < hit.chunks.last && { chunks: hit.chunks }),
+      section: payloadText(hit, sectionPayloadKey),
       document: (documentId !== null && documentsById.get(documentId)) || undefined,
     }
   })

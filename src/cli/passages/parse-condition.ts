@@ -40,7 +40,7 @@ function parseFilter(text: string): Condition {
 function parseConditions(texts: readonly string[]): Condition[] {
   const values = new Map<string, unknown[]>()
   const others: Condition[] = []
-  for (const condition of texts.map(parseWhere)) {
+  for (const condition of texts.map(text => parseWhere(text))) {
     const [[key, value]] = Object.entries(condition) as [[string, unknown]]
     const accepted = acceptedValues(key, value)
     if (accepted) values.set(key, [...(values.get(key) ?? []), ...accepted])

@@ -21,16 +21,18 @@ const spacePattern = /\s*/y
 const keywordPattern = /(?:and|or|not|in)(?=[\s()]|$)/iy
 
 /**
- * Parses the condition of a `--where` flag, such as `year >= 2024 and tag in (a, b)`.
+ * Parses a condition, such as `year >= 2024 and tag in (a, b)`.
  *
  * Comparisons (`= != < <= > >=`, `in (…)`, `not in (…)`) are combined with `not`, `and` and `or`, in this order of
  * precedence, and with parentheses. A value that looks like a number or a boolean also matches the string. Values and
  * keys that contain a word or a character of the grammar must be quoted.
  *
+ * @param options.flag    name of the flag, for messages
+ * @param options.prefix  text of the flag before the condition, for the example in a message
  * @throws UsageError  the text is not a condition; the message contains the column
  */
-export function parseWhere(text: string): Condition {
-  const parser = new WhereParser(text)
+export function parseWhere(text: string, { flag = '--where', prefix = '' } = {}): Condition {
+  const parser = new WhereParser(text, flag, prefix)
   const condition = parser.readAlternatives(0)
   parser.requireEnd()
   return condition
@@ -39,7 +41,11 @@ export function parseWhere(text: string): Condition {
 class WhereParser {
   #at = 0
 
-  constructor(private readonly text: string) {}
+  constructor(
+    private readonly text: string,
+    private readonly flag: string,
+    private readonly prefix: string,
+  ) {}
 
   /** Reads conditions that are combined with `or`. */
   readAlternatives(depth: number): Condition {
@@ -157,8 +163,8 @@ class WhereParser {
   }
 
   #fail(fact: string): never {
-    throw new UsageError(`--where "${this.text}": ${fact} (column ${this.#at + 1})`, [
-      `--where 'lang = en and year >= 2024'`,
+    throw new UsageError(`${this.flag} "${this.text}": ${fact} (column ${this.#at + 1})`, [
+      `${this.flag} '${this.prefix}lang = en and year >= 2024'`,
     ])
   }
 }

@@ -130,7 +130,8 @@ export function excerptWithSection(
   const excerptOffset = lines[0]?.start ?? 0
   const match = matchesIn(readable.text, stems).find(({ start }) => start >= excerptOffset)
   const section = sectionAt(readable, match?.start ?? excerptOffset)
-  if (section === undefined || section.title === name) return { lines }
+  if (section === undefined) return { lines, section: passageSection(passage, name) }
+  if (section.title === name) return { lines }
   if (section.offset !== excerptOffset) return { lines, section: section.title }
   // The card's title already shows this heading. It is replaced by spaces, so that the offsets stay valid.
   const { offset, title } = section
@@ -138,6 +139,13 @@ export function excerptWithSection(
   const withoutHeading =
     fullText.slice(0, offset) + fullText.slice(offset).replace(/.*/, heading => ' '.repeat(heading.length))
   return { lines: excerpt(withoutHeading, stems, size, lineStarts), section: title }
+}
+
+/** Returns the headings at the start of a passage, without the title of its document; undefined if there are none. */
+function passageSection({ section }: Passage, title: string): string | undefined {
+  const headings = plainLine(section ?? '').split(' > ')
+  const shown = headings[0] === title ? headings.slice(1) : headings
+  return shown.join(' › ') || undefined
 }
 
 /** Returns true if the document is a Markdown file. */
@@ -150,10 +158,19 @@ export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>)
   return plainLine(document ? documentName(document) : id)
 }
 
-/** Returns the file name and chunk number of a passage. */
-export function passageLocation({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
+/** Returns the file name and the chunk numbers of a passage. */
+export function passageLocation({
+  document,
+  chunkIndex,
+  chunks,
+}: Pick<Passage, 'document' | 'chunkIndex' | 'chunks'>): string {
   const source = sourceOf(document)
-  const parts = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  const chunk = chunks
+    ? `chunks ${chunks.first} to ${chunks.last}`
+    : chunkIndex === null
+      ? undefined
+      : `chunk ${chunkIndex}`
+  const parts = [source && plainLine(source), chunk]
   return parts.filter(Boolean).join(' · ')
 }
 

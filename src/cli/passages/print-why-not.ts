@@ -69,6 +69,10 @@ function describeStage(
       return `no passage of ${name} contains the quoted phrase`
     case 'candidates':
       return `no passage of ${name} is among the best of any list; its best passage${chunk} was not ranked`
+    case 'boosts':
+      return `boosts moved ${name} from the first ${topK} results to rank ${rank}`
+    case 'diversity':
+      return `${name} resembles better results: diversity moved its best passage${chunk} to rank ${rank}`
     case 'topK':
       return `${name} is not ${topK === 1 ? 'the first result' : `among the first ${topK} results`}: its best passage${chunk} has rank ${rank} and score ${score?.toFixed(4)}, and the last result has ${cutoffScore?.toFixed(4)}`
   }
@@ -82,6 +86,12 @@ function describeRemedy({ action, topK, words }: Remedy): string {
       return 'search without the filter'
     case 'useWords':
       return `other words than ${plainLine((words ?? []).join(', '))}, which the passage does not contain`
+    case 'removeBoosts':
+      return 'search without --boost and --recency'
+    case 'removeDiversity':
+      return 'search without --diversity'
+    case 'group':
+      return '--group, because other documents have several results'
     case 'removePhrase':
       return 'search without quotation marks'
     case 'waitForVectors':

@@ -19,6 +19,13 @@ export interface RankingSettings {
   readonly rerank?: boolean
 }
 
+/** Parses the value of a flag, a number from 0 to 1. @throws UsageError */
+export function parseShare(flag: string, text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (value >= 0 && value <= 1) return value
+  throw new UsageError(`${flag} takes a number from 0 to 1, not "${text}"`)
+}
+
 /**
  * Returns the ranking options of a search request.
  *

@@ -2,7 +2,6 @@ import * as Flags from '@oclif/core/flags'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
-import { UsageError } from '../errors.ts'
 import { findFilter } from '../find/filter.ts'
 import type { ResolveContext } from '../find/resolve.ts'
 import { describeEmptyResult } from './empty-result.ts'
@@ -10,25 +9,27 @@ import { findPassages, search } from './find-passages.ts'
 import { storeSearch, toCitedHits } from './last-search.ts'
 import { conditionFlags, parseCondition } from './parse-condition.ts'
 import { printPassages } from './print-passages.ts'
-import { modeNames, rankingOptions, type SearchMode } from './ranking-options.ts'
+import { modeNames, parseShare, rankingOptions, type SearchMode } from './ranking-options.ts'
+import { type ShapingSettings, shapingFlags, shapingOptions } from './shaping-flags.ts'
 import type { WorkspaceScope } from './workspace-scope.ts'
 
 /** Flags of search commands. */
 export const searchFlags = {
   limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
   mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
-  'lexical-weight': Flags.custom<number>({ parse: async text => parseWeight(text) })({
+  'lexical-weight': Flags.custom<number>({ parse: async text => parseShare('--lexical-weight', text) })({
     summary: 'weight of the lexical score in hybrid mode, from 0 to 1',
     helpValue: 'NUMBER',
   }),
   rerank: Flags.boolean({ allowNo: true, summary: 'reorder the results, by service or by words' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'saved filter name or ID', helpValue: 'NAME' }),
+  ...shapingFlags,
   explain: Flags.boolean({ summary: 'explain the rank of each passage' }),
 }
 
 /** Values of {@link searchFlags}. */
-interface SearchFlags {
+interface SearchFlags extends ShapingSettings {
   readonly limit: number
   readonly mode?: SearchMode
   readonly 'lexical-weight'?: number
@@ -37,13 +38,6 @@ interface SearchFlags {
   readonly where?: string[]
   readonly saved?: string
   readonly explain: boolean
-}
-
-/** Parses a number from 0 to 1. @throws UsageError */
-function parseWeight(text: string): number {
-  const value = text.trim() === '' ? Number.NaN : Number(text)
-  if (value >= 0 && value <= 1) return value
-  throw new UsageError(`--lexical-weight takes a number from 0 to 1, not "${text}"`)
 }
 
 /** Base class of search commands. */
@@ -61,6 +55,7 @@ export abstract class SearchCommand extends WbCommand {
       filter: parseCondition(flags),
       knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
       ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
+      ...shapingOptions(flags),
     }
     const context = { client, base, signal, body }
     if (output.json) {

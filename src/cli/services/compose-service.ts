@@ -5,6 +5,7 @@ import {
   builtInProvider,
   chatProviders,
   isChatProvider,
+  localProvider,
   providers,
   rerankProtocols,
 } from '../../contract/providers.ts'
@@ -78,10 +79,10 @@ export async function composeService(
 const providersByType: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
   llm: chatProviders,
   embedding: Object.keys(providers),
-  reranking: rerankProtocols,
+  reranking: [...rerankProtocols, ...chatProviders],
 }
 /** Embedding providers that run in the process of the runtime. */
-const inProcessProviders: readonly string[] = [builtInProvider, 'mock']
+const inProcessProviders: readonly string[] = [builtInProvider, localProvider, 'mock']
 
 function requireProviderOrEndpoint(type: ServiceType, { provider, endpointBaseUrl }: Fields): void {
   const knownProviders = providersByType[type]

@@ -42,7 +42,7 @@ export const serviceFlags = {
     options: ['active', 'deprecated', 'experimental'],
     summary: 'lifecycle status',
   }),
-  provider: Flags.string({ summary: 'provider: openai, openrouter, ollama, cohere, …' }),
+  provider: Flags.string({ summary: 'provider: openai, openrouter, ollama, cohere, onnx, …' }),
   model: Flags.string({ summary: 'model name that the provider uses' }),
   dimension: Flags.integer({ min: 1, summary: 'number of vector dimensions' }),
   metric: Flags.string({ options: ['cosine', 'dot', 'euclidean'], summary: 'similarity metric for vectors' }),

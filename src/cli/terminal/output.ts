@@ -62,6 +62,8 @@ export interface Column<T> {
 export interface ListOptions<T> {
   /** Columns by heading. In a pipe, columns are separated by tabs and have no headings. */
   columns: Record<string, Column<T>>
+  /** True to print the table of a terminal also in a pipe, because the list is part of a report for people. */
+  isReport?: boolean
   /** Lines for stderr if there are no rows: a statement, then a command to run. */
   empty: readonly string[]
   /** Total number of items, if it is larger than the number of rows. */
@@ -244,7 +246,7 @@ export class Output {
 
   #printRows<T>(rows: readonly T[], list: ListOptions<T>): void {
     const columns = Object.entries(list.columns)
-    if (this.interactive) for (const line of this.#table(rows, columns)) this.result(line)
+    if (this.interactive || list.isReport) for (const line of this.#table(rows, columns)) this.result(line)
     else
       for (const row of rows) this.result(columns.map(([, column]) => pipeCell(column.value(row))).join('\t'))
     if (list.total !== undefined)

@@ -354,7 +354,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   chunkTotal: 'Number of chunks. Null before the first ingest.',
   metadata:
     'Fields that you define. Values are strings, numbers, booleans or null. Searches can filter by them.',
-  'Message.metadata': 'Data about the answer, such as `model` and `finish_reason`.',
+  'Message.metadata':
+    'Data about the answer, such as `model` and `finish_reason`. `citations` and `unsupported` contain JSON.',
   visibleTo:
     'Principals who can see the document or record, with row-level access. `*` means everyone, and null means administrators only.',
   ownerPrincipalId: 'Principal that owns the document. Null if not set.',
@@ -378,6 +379,8 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
 
   // Services
   provider: 'Provider of the model, such as `openai`, `openrouter`, `cohere`, `ollama` or `workbase`.',
+  'RerankingService.provider':
+    'Protocol of the reranking model, `cohere` or `tei`, or provider of a chat model: `openai`, `openrouter` or `ollama`.',
   modelName: 'Name that the provider uses for the model.',
   modelVersion: 'Version of the model. For information only.',
   embeddingDimension: 'Length of the vectors that the model returns.',

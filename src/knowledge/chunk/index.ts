@@ -1,7 +1,7 @@
 import type { Ingest } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ChunkingService } from '../../contract/services.ts'
-import type { Chunker, ChunkOptions } from './chunker.ts'
+import type { Chunker, ChunkOptions, ChunkSpan } from './chunker.ts'
 import { lineChunker } from './line.ts'
 import { recursiveChunker } from './recursive.ts'
 import { sentenceChunker } from './sentence.ts'
@@ -25,11 +25,11 @@ export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   /**
-   * Returns the chunks of a text in order. Each is an exact slice of the text.
+   * Returns the spans of the chunks of a text in order.
    *
    * @throws invalid_chunker  the sizes result in more than a million chunks
    */
-  chunk(text: string): string[]
+  chunk(text: string): ChunkSpan[]
 }
 
 /**
@@ -46,7 +46,7 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
   const options = optionsOf(service, override)
   return {
     id: chunker.id,
-    chunk: text => chunker.chunk(text, options).map(({ start, end }) => text.slice(start, end)),
+    chunk: text => chunker.chunk(text, options),
   }
 }
 

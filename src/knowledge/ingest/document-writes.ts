@@ -1,6 +1,8 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
 import type { Document } from '../../contract/documents.ts'
+import { startPayloadKey } from '../../contract/fields.ts'
+import { sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
@@ -10,8 +12,10 @@ import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
+export type ChunkedText = Omit<PreparedText, 'embedded'>
+
 /** The chunks of a text and their vectors, in the same order. */
-export type EmbeddedChunks = Omit<PreparedText, 'embedded'> & EmbeddedVectors
+export type EmbeddedChunks = ChunkedText & EmbeddedVectors
 
 /** Creates the document for an accepted text. */
 export function createDocument(
@@ -86,7 +90,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map((text, chunkIndex) => ({
+  return prepared.chunks.map(({ text, start, section }, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
@@ -98,6 +102,8 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
       documentId,
       chunkIndex,
       'chunker.id': prepared.chunkerId,
+      [startPayloadKey]: start,
+      ...(section !== undefined && { [sectionPayloadKey]: section }),
     },
     vector: prepared.vectors[chunkIndex]!,
   }))

@@ -10,6 +10,7 @@ import type { EmbeddedPassage } from '../../models/lsa.ts'
 import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
+import { hasSections } from '../chunk/sections.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -17,7 +18,12 @@ import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
-import { chunkInsertion, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
+import {
+  type ChunkedText,
+  chunkInsertion,
+  documentDeletionWrites,
+  type EmbeddedChunks,
+} from './document-writes.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 
 /** Number of passages that are embedded between two progress reports, in a space that the runtime fits. */
@@ -56,25 +62,32 @@ export class IngestJob {
     const { body, actor } = input.row
     const work = { claim, context, body, actor }
     await this.setStage(work, { status: 'chunking' })
-    const { chunkerId, chunks } = await this.chunk(work)
-    const total = chunks.length
+    const chunked = await this.chunk(work)
+    const total = chunked.chunks.length
     await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     await retryOnSpaceChange(async () => {
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
-      const passages = chunks.map(text => ({ title, text }))
+      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
       const embedded = await this.embed(work, passages)
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })
-      return this.write(work, { chunkerId, chunks, ...embedded }, title)
+      return this.write(work, { ...chunked, ...embedded }, title)
     })
     await this.parts.onRecordsChanged(context)
   }
 
-  private async chunk({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {
+  private async chunk({ context, body }: IngestWork): Promise<ChunkedText> {
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
-    const { text, chunker: override } = body
-    return this.parts.index.run('prepare', { text, title: null, service, override, fittedIn: undefined })
+    const { embedded: _, ...chunked } = await this.parts.index.run('prepare', {
+      text: body.text,
+      title: null,
+      service,
+      override: body.chunker,
+      hasSections: hasSections(body.fileType, body.sourceFilename),
+      fittedIn: undefined,
+    })
+    return chunked
   }
 
   /** @throws document_not_found */

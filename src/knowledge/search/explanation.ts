@@ -13,7 +13,7 @@ export interface ExplainedRanking {
   readonly lists: RankedLists
   /** Undefined unless the candidates were reranked by words. Likewise `serviceScores` by a service. */
   readonly reranking: object | undefined
-  readonly serviceScores: object | undefined
+  readonly serviceScores: { readonly service: string } | undefined
   readonly plan: {
     readonly text: string | undefined
     readonly isTyping: boolean
@@ -37,6 +37,7 @@ export async function explainRecords(
 ): Promise<Map<number, SearchExplanation>> {
   const { lists, plan } = ranking
   const isReranked = ranking.reranking !== undefined || ranking.serviceScores !== undefined
+  const service = ranking.serviceScores?.service ?? null
   const scores = await scoreWords(ranking, records)
   const weights = listWeights(lists)
   const used = listNames.flatMap(name => {
@@ -64,7 +65,7 @@ export async function explainRecords(
           weighting: lists.weighting ?? null,
           words: scores ? toExplainedWords(scores, record) : [],
           filtered: plan.constraints.filter !== undefined,
-          rerank: isReranked && from !== undefined && to !== undefined ? { from, to } : null,
+          rerank: isReranked && from !== undefined && to !== undefined ? { from, to, service } : null,
           ...(knowledgeBaseWeight !== undefined && { knowledgeBaseWeight }),
         },
       ]
@@ -73,7 +74,7 @@ export async function explainRecords(
 }
 
 /** Returns the words of the question, with their part in the scores of records; undefined if words were not used. */
-export async function scoreWords(
+async function scoreWords(
   { context, plan, mode }: ExplainedRanking,
   among: readonly number[],
 ): Promise<WordScores | undefined> {
@@ -82,6 +83,17 @@ export async function scoreWords(
   const statistics = statisticsFor(constraints.visibility)
   const query = { text: text!, among, isTyping, statistics, ...constraints }
   return requireLexical(context.store, context.collection).explain(context.key, query)
+}
+
+/** Returns the lexical scores of records with the constraints of a search. Omits records without a word of the question. */
+export async function scoreLexically(
+  ranking: ExplainedRanking,
+  among: readonly number[],
+): Promise<Map<number, number>> {
+  const scores = new Map<number, number>()
+  for (const word of (await scoreWords(ranking, among))?.words ?? [])
+    for (const { record, score } of word.scores) scores.set(record, (scores.get(record) ?? 0) + score)
+  return scores
 }
 
 function listOf(lists: RankedLists, name: (typeof listNames)[number]): readonly ScoredRecord[] {

@@ -2,25 +2,22 @@ import pMap from 'p-map'
 import { queryWords } from '../../base/words.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import type { RecordView, ScoredRecord } from '../../storage/content.ts'
+import type { RecordView } from '../../storage/content.ts'
 import { totalRecordChars } from '../../storage/record-length.ts'
 import { toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
+import { readPassage } from './neighbors.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
+import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { coverageByRecord } from './word-weights.ts'
 
 /** Number of results that are read at once. */
 const sliceSize = 100
-/** Maximum number of knowledge bases whose hits are explained at the same time. */
+/** Maximum number of reads at the same time. */
 const concurrentReadsMax = 4
 /** Estimated length of a word in the explanation of a hit, and of the rest of an explanation, in characters of JSON. */
 const explainedWordChars = 150
 const explanationChars = 1_000
-
-/** A result of a search: a candidate, with the ranking that contains it. */
-export interface RankedResult extends ScoredRecord {
-  readonly source: OrderedRanking<BaseRanking>
-}
 
 /** A result of a search, with its hit. */
 export interface ResultHit {
@@ -28,26 +25,40 @@ export interface ResultHit {
   readonly source: OrderedRanking<BaseRanking>
 }
 
-type ReadResult = RankedResult & { readonly view: RecordView }
+type SearchCandidate = RankedCandidate | ShapedCandidate
+type ReadResult = { readonly result: SearchCandidate; readonly view: RecordView }
 
 /**
- * Reads the hits of results, in their order, and explains them if the request asks for it. Omits records that no longer
+ * Reads the hits of results, in their order. Joins neighboring chunks, and explains the hits if the request asks for it. Omits records that no longer
  * exist. Ends early, after the best results, if the hits get too long. `isCut` is true then.
  */
 export async function readResults(
-  results: readonly RankedResult[],
+  results: readonly SearchCandidate[],
 ): Promise<{ hits: ResultHit[]; isCut: boolean }> {
   const allowed = results.slice(0, hitsMax(results[0]?.source.ranking))
   const { read, isCut } = await readViews(allowed)
   const details = new Map(
     await pMap(
-      sourcesOf(read),
-      async source => [source, await readDetails(source, recordsOf(read, source))] as const,
+      sourcesOf(read.map(({ result }) => result)),
+      async source => {
+        const own = read.filter(({ result }) => result.source === source)
+        const records = own.map(({ result }) => result.record)
+        return [source, await readDetails(source, records)] as const
+      },
       { concurrency: concurrentReadsMax },
     ),
   )
+  const hits = await pMap(
+    read,
+    async ({ result, view }): Promise<ResultHit> => {
+      const { source } = result
+      const hit = toHit({ result, view }, details.get(source)!)
+      return { hit: 'view' in result ? await withShaping(hit, result) : hit, source }
+    },
+    { concurrency: concurrentReadsMax },
+  )
   return {
-    hits: read.map(result => ({ hit: toHit(result, details.get(result.source)!), source: result.source })),
+    hits,
     isCut: isCut || allowed.length < results.length,
   }
 }
@@ -60,12 +71,14 @@ function hitsMax(ranking: BaseRanking | undefined): number {
 }
 
 /** Reads results in slices, until the records that the caller may see get too long. */
-async function readViews(results: readonly RankedResult[]): Promise<{ read: ReadResult[]; isCut: boolean }> {
+async function readViews(
+  results: readonly SearchCandidate[],
+): Promise<{ read: ReadResult[]; isCut: boolean }> {
   const read: ReadResult[] = []
   let charsLeft = limits.answerChars
   for (let start = 0; start < results.length; start += sliceSize) {
     const slice = results.slice(start, start + sliceSize)
-    const views = new Map<RankedResult, RecordView>()
+    const views = new Map<SearchCandidate, RecordView>()
     const unread = new Set(slice)
     for (const source of sourcesOf(slice)) {
       if (charsLeft < 0) break
@@ -82,7 +95,7 @@ async function readViews(results: readonly RankedResult[]): Promise<{ read: Read
     const end = slice.findIndex(result => unread.has(result))
     for (const result of end < 0 ? slice : slice.slice(0, end)) {
       const view = views.get(result)
-      if (view) read.push({ ...result, view })
+      if (view) read.push({ result, view })
     }
     if (charsLeft < 0) return { read, isCut: end >= 0 || start + slice.length < results.length }
   }
@@ -91,7 +104,7 @@ async function readViews(results: readonly RankedResult[]): Promise<{ read: Read
 
 async function readRecords(
   { context, plan }: BaseRanking,
-  results: readonly RankedResult[],
+  results: readonly SearchCandidate[],
   charsMax: number,
 ) {
   const { visibility } = plan.constraints
@@ -127,15 +140,26 @@ async function readDetails(
   return { coverage, explanations }
 }
 
-function sourcesOf(results: readonly RankedResult[]): Set<OrderedRanking<BaseRanking>> {
+async function withShaping(hit: SearchHit, candidate: ShapedCandidate): Promise<SearchHit> {
+  const { changes, range } = candidate
+  const explained = hit.explanation ? { ...hit, explanation: { ...hit.explanation, ...changes } } : hit
+  const passage = range && (await readPassage(candidate, range))
+  if (!passage) return explained
+  return {
+    ...explained,
+    chunks: passage.chunks,
+    payload: { ...explained.payload, chunkText: passage.text },
+  }
+}
+
+function sourcesOf(results: readonly SearchCandidate[]): Set<OrderedRanking<BaseRanking>> {
   return new Set(results.map(({ source }) => source))
 }
 
-function recordsOf(results: readonly RankedResult[], source: OrderedRanking<BaseRanking>): number[] {
-  return results.flatMap(result => (result.source === source ? [result.record] : []))
-}
-
-function toHit({ view, record, score }: ReadResult, { coverage, explanations }: HitDetails): SearchHit {
+function toHit(
+  { result: { record, score }, view }: ReadResult,
+  { coverage, explanations }: HitDetails,
+): SearchHit {
   return {
     id: view.id,
     score,

@@ -10,17 +10,20 @@ import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import { titleOfPayload } from '../payload.ts'
 import type { VectorSpace } from '../vector-space.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
-import { type RankedResult, type ResultHit, readResults } from './hits.ts'
+import { type ResultHit, readResults } from './hits.ts'
 import {
   applyReranking,
   type BaseRanking,
   countOccurrences,
   describeSearch,
-  fuseCandidates,
   modeUsed,
+  orderCandidates,
 } from './ranking.ts'
+import type { ResultShaper } from './result-shaper.ts'
+import { searchInTurns } from './search-in-turns.ts'
 import type { SearchQueue } from './search-queue.ts'
 import {
+  concurrentSearchesMax,
   isServiceNeeded,
   type PreparedSearch,
   type SearchCaller,
@@ -29,10 +32,9 @@ import {
 } from './searcher.ts'
 import type { SentenceSearch } from './sentence-search.ts'
 import type { ServiceReranking } from './service-reranking.ts'
+import type { RankedCandidate } from './shaped-candidate.ts'
 import { totalWeight } from './word-weights.ts'
 
-/** Maximum number of knowledge bases that are searched at the same time. */
-const concurrentSearchesMax = 4
 /** Maximum number of attempts. A search is retried if a knowledge base is deleted after its passages were ranked. */
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
@@ -49,6 +51,7 @@ interface ManySearcherParts {
   readonly queue: SearchQueue
   readonly sentences: SentenceSearch | undefined
   readonly reranking: ServiceReranking
+  readonly shaper: ResultShaper
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -57,8 +60,11 @@ interface ManySearchCaller extends SearchCaller {
   readonly skipsDeleted?: boolean
 }
 
+/** A search in a knowledge base, with its ranking. */
+type RankedBase = PreparedSearch & { readonly ranking: BaseRanking }
+
 /** A candidate of several rankings. */
-interface MergedCandidate extends RankedResult {
+interface MergedCandidate extends RankedCandidate {
   /** Orders candidates with equal scores; 0 if scores were not fused. */
   readonly lexical: number
 }
@@ -83,17 +89,37 @@ export class ManySearcher {
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
-    const { space, filters, queue, sentences, reranking } = this.parts
+    const { space, filters, queue, sentences, reranking, shaper } = this.parts
     const once = embedOncePerService(space)
-    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking)
-    const rank = (prepared: readonly PreparedSearch[]) =>
-      this.forEachBase(prepared, onDeleted, async one => ({
-        ...one,
-        ranking: await searcher.rankCandidates(one),
-      }))
-    const merge = async (rankings: readonly BaseRanking[]) => {
-      const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
-      const { hits, isCut } = await readResults(best)
+    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking, shaper, true)
+    let prepared: readonly PreparedSearch[] = []
+    const prepare = async () => {
+      const contexts = await this.openContexts(workspaceId, body, onDeleted)
+      prepared = await this.forEachBase(
+        contexts.map(context => ({ context })),
+        onDeleted,
+        ({ context }) => searcher.prepare(context, body, caller),
+        caller.signal,
+      )
+      return prepared
+    }
+    const prepareAgain = async (before: readonly PreparedSearch[]) => {
+      await caller.reauthorize()
+      prepared = await this.forEachBase(before, onDeleted, async one =>
+        searcher.prepareAgain(
+          one,
+          await this.parts.bases.openContext(workspaceId, one.context.base.knowledgeBaseId),
+          body,
+          caller,
+        ),
+      )
+      return prepared
+    }
+    const finish = async (current: readonly PreparedSearch[], ranked: readonly RankedBase[]) => {
+      const before = allWithCurrentRights(ranked, current)
+      const merge = (rankings: readonly BaseRanking[]) => mergeRankings(rankings, body.text)
+      const { rankings, results } = await searcher.shapeResults(before, merge, caller.signal)
+      const { hits, isCut } = await readResults(results.slice(0, body.topK))
       const ignored = new Set([...rankings.flatMap(ranking => ranking.ignored), ...(isCut ? ['topK'] : [])])
       const searched = rankings.map(describeSearch)
       return {
@@ -103,43 +129,23 @@ export class ManySearcher {
         searched,
       }
     }
-    const prepare = async () => {
-      const contexts = await this.openContexts(workspaceId, body, onDeleted)
-      return this.forEachBase(
-        contexts.map(context => ({ context })),
-        onDeleted,
-        ({ context }) => searcher.prepare(context, body, caller),
-        caller.signal,
-      )
-    }
-    const prepareAgain = async (prepared: readonly PreparedSearch[]) => {
-      await caller.reauthorize()
-      return this.forEachBase(prepared, onDeleted, async one =>
-        searcher.prepareAgain(
-          one,
-          await this.parts.bases.openContext(workspaceId, one.context.base.knowledgeBaseId),
-          body,
-          caller,
-        ),
-      )
-    }
     for (let attempt = 1; ; attempt++) {
-      let prepared = await prepare()
       try {
-        const ranked = await queue.run(caller, workspaceId, async hasWaited => {
-          if (hasWaited) prepared = await prepareAgain(prepared)
-          const rankings = await rank(prepared)
-          return prepared.some(isServiceNeeded)
-            ? { rankings }
-            : { result: await merge(rankings.map(one => one.ranking)) }
-        })
-        if (ranked.result) return ranked.result
-        const reranked = await this.forEachBase(ranked.rankings, onDeleted, one =>
-          searcher.scoreByService(one, one.ranking),
-        )
-        return await queue.run(caller, workspaceId, async () => {
-          prepared = await prepareAgain(prepared)
-          return merge(allWithCurrentRights(reranked, prepared))
+        return await searchInTurns(queue, caller, workspaceId, {
+          prepare,
+          prepareAgain,
+          rank: searches =>
+            this.forEachBase(searches, onDeleted, async one => ({
+              ...one,
+              ranking: await searcher.rankCandidates(one),
+            })),
+          isServiceNeeded: searches => searches.some(isServiceNeeded),
+          score: (_, ranked) =>
+            this.forEachBase(ranked, onDeleted, async one => ({
+              ...one,
+              ranking: await searcher.scoreByService(one, one.ranking),
+            })),
+          finish,
         })
       } catch (error) {
         const notFound = await this.notFoundIfDeleted(prepared, error)
@@ -210,11 +216,11 @@ export class ManySearcher {
 
 /** Applies {@link withCurrentRights} to each ranking. Omits those of deleted knowledge bases. */
 function allWithCurrentRights(
-  rankings: readonly BaseRanking[],
+  ranked: readonly RankedBase[],
   prepared: readonly PreparedSearch[],
 ): BaseRanking[] {
   const byBase = new Map(prepared.map(one => [one.context.base.knowledgeBaseId, one]))
-  return rankings.flatMap(ranking => {
+  return ranked.flatMap(({ ranking }) => {
     const current = byBase.get(ranking.context.base.knowledgeBaseId)
     return current ? [withCurrentRights(ranking, current)] : []
   })
@@ -257,8 +263,7 @@ async function mergeRankings(
 ): Promise<MergedCandidate[]> {
   const candidates = areComparable(rankings)
     ? rankings.map(ranking => {
-        const fused = fuseCandidates(ranking)
-        const source = { ranking, fused, ordered: applyReranking(ranking, fused) }
+        const source = orderCandidates(ranking)
         return source.ordered.map(record => ({ ...record, lexical: 0, source }))
       })
     : await scaleScores(rankings, text)

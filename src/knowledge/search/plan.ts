@@ -1,10 +1,12 @@
 import { WbError } from '../../contract/errors.ts'
 import type { SearchRequest } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
 import type { SearchConstraints } from '../../storage/content.ts'
 import { type Filter, joinFilters, parseFilter } from '../../storage/filter.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import { rejectRawVector, requireFieldDimension } from '../guards.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
+import { createShaping, type Shaping } from './shaping.ts'
 
 /** Minimum number of candidates to request for a ranking whose scores are scaled over them. */
 export const poolSizeMin = 100
@@ -25,6 +27,8 @@ export interface SearchPlan {
   readonly lexicalWeight: number | undefined
   /** Reorders the candidates: by their ranks by words, or by the service of the knowledge base. */
   readonly reranker: 'words' | 'service' | undefined
+  /** Undefined if the request has no such stage. */
+  readonly shaping: Shaping | undefined
   /** Value of the API field `prefix`. */
   readonly isTyping: boolean
   readonly showVectors: boolean
@@ -55,13 +59,21 @@ export function createPlan(
   if (body.includeCoverage && !hasCoverage) ignored.push('includeCoverage')
   // An outdated model still contains words of rows that the caller may no longer see.
   const isModelAllowed = !collection.isModelOutdated || !visibility.filter
+  const shaping = createShaping(body)
+  if (shaping?.neighbors && !context.store.listing) ignored.push('neighbors')
   const mode = isModelAllowed ? rankingMode(hybrid, body.lexicalWeight) : 'lexical'
   return {
     mode,
     text: body.text,
     vector: body.vector,
     topK: body.topK,
-    poolSize: Math.max(mode === 'vector' && !reranker ? vectorPoolMin : poolSizeMin, body.topK),
+    poolSize: Math.max(
+      mode === 'vector' && !reranker && !shaping ? vectorPoolMin : poolSizeMin,
+      body.topK,
+      // Results can become one passage, so that more candidates are needed.
+      shaping?.neighbors ? Math.min(body.topK * limits.joinedChunks, limits.topKMax) : 0,
+    ),
+    shaping,
     lexicalWeight: body.lexicalWeight,
     explains: body.explain ?? false,
     reranker,

@@ -6,6 +6,7 @@ import { requireLexical } from '../../storage/store-features.ts'
 import { statisticsFor } from '../../storage/visibility.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedQuery } from '../passage-operations.ts'
+import type { OrderedRanking } from './explanation.ts'
 import {
   type FeedbackPassage,
   feedbackPassagesMax,
@@ -17,6 +18,7 @@ import {
 } from './fusion.ts'
 import { indexesWords, type RankingMode, type SearchPlan } from './plan.ts'
 import type { SentenceRanking } from './sentence-search.ts'
+import type { ServiceScores } from './service-reranking.ts'
 import { coverageByRecord, knownShare } from './word-weights.ts'
 
 /** Default weight of lexical scores. */
@@ -45,8 +47,8 @@ export interface BaseRanking {
   readonly lists: RankedLists
   /** Input of {@link rerank} for the first `topK` candidates; undefined if reranking was not requested. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
-  /** Scores of the reranking service by record number; undefined if it was not used, or if it failed. */
-  readonly serviceScores: ReadonlyMap<number, number> | undefined
+  /** Scores of the reranking service; undefined if it was not used, or if it failed. */
+  readonly serviceScores: ServiceScores | undefined
   /** Request fields that had no effect. */
   readonly ignored: readonly string[]
   /** The request. The hits are read with its constraints. */
@@ -194,14 +196,21 @@ export function fuseCandidates({ mode, lists }: BaseRanking): readonly ScoredRec
   return mode === 'hybrid' ? fuseLists(lists) : lists[mode]
 }
 
-/** Applies the requested reranking to the candidates of a ranking. */
+/** Returns all candidates of a ranking, best first, after the requested reranking. */
 export function applyReranking<S extends ScoredRecord>(
   { mode, reranking, serviceScores }: BaseRanking,
   candidates: readonly S[],
 ): readonly S[] {
-  if (serviceScores) return rerankByScores(candidates, serviceScores)
+  if (serviceScores) return rerankByScores(candidates, serviceScores.byRecord)
   if (!reranking) return candidates
-  return rerank(candidates.slice(0, reranking.topK), reranking.lexical, lexicalRankWeight[mode])
+  const { topK, lexical } = reranking
+  return [...rerank(candidates.slice(0, topK), lexical, lexicalRankWeight[mode]), ...candidates.slice(topK)]
+}
+
+/** Orders the candidates of a ranking before and after reranking. */
+export function orderCandidates(ranking: BaseRanking): OrderedRanking<BaseRanking> {
+  const fused = fuseCandidates(ranking)
+  return { ranking, fused, ordered: applyReranking(ranking, fused) }
 }
 
 /**

@@ -1,5 +1,7 @@
+import pMap from 'p-map'
 import type { Caller } from '../../access/caller.ts'
 import { hasPhrase } from '../../base/analysis/query.ts'
+import { groupBy } from '../../base/group-by.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { SearchHit, SearchRequest } from '../../contract/knowledge.ts'
 import type { ScoredRecord } from '../../storage/content.ts'
@@ -8,12 +10,11 @@ import type { BaseContext } from '../knowledge-bases.ts'
 import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import type { EmbeddedQuery } from '../passage-operations.ts'
 import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
-import type { OrderedRanking } from './explanation.ts'
+import { type OrderedRanking, scoreLexically } from './explanation.ts'
 import { type RankedLists, sentenceWeight } from './fusion.ts'
 import { readResults } from './hits.ts'
 import { createPlan, poolSizeMin, type SearchPlan } from './plan.ts'
 import {
-  applyReranking,
   type BaseRanking,
   bestCoverage,
   describeSearch,
@@ -21,15 +22,20 @@ import {
   isFilled,
   keepLexicalRecords,
   modeUsed,
+  orderCandidates,
   rankByVector,
   rankByWords,
   rankHybrid,
   rerankingFor,
   type SearchedBase,
 } from './ranking.ts'
+import { type ResultShaper, shapedCandidatesMax } from './result-shaper.ts'
+import { searchInTurns } from './search-in-turns.ts'
 import type { SearchQueue } from './search-queue.ts'
 import type { SentenceSearch } from './sentence-search.ts'
 import type { ServiceReranking } from './service-reranking.ts'
+import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
+import type { Shaping } from './shaping.ts'
 
 export interface SearchResult {
   readonly hits: SearchHit[]
@@ -57,13 +63,32 @@ export interface PreparedSearch {
 
 type ListsByName = Readonly<Record<'vector' | 'lexical' | 'sentences', readonly ScoredRecord[]>>
 
+/** Rankings whose candidates were merged, and changed by the stages of the request. */
+export interface ShapedRankings {
+  readonly rankings: readonly BaseRanking[]
+  /** Candidates of all rankings before the stages, best first. */
+  readonly candidates: readonly RankedCandidate[]
+  /** Candidates after the stages, best first. */
+  readonly results: readonly (RankedCandidate | ShapedCandidate)[]
+}
+
 /** A ranking that can be explained. */
 export interface RankedSearch extends OrderedRanking<BaseRanking> {
+  /** All results, also beyond the requested number. */
+  readonly results: ShapedRankings['results']
+  /** Returns the results with other stages. */
+  reshape(shaping: Shaping): Promise<readonly ShapedCandidate[]>
   /** True if passages with a sentence vector are also ranked by the sentence model. */
   readonly usesSentences: boolean
   /** Ranks each list again with the same question, another limit, and an additional filter. */
   rankAgain(options: { limit: number; filter?: Filter }): Promise<ListsByName>
 }
+
+/** Maximum number of knowledge bases that are searched at the same time for a request. */
+export const concurrentSearchesMax = 4
+/** Maximum number of attempts to fill grouped results, and of records that each adds to a list. */
+const shapingAttemptsMax = 10
+const addedRecordsMax = 1_000
 
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
@@ -74,6 +99,9 @@ export class Searcher {
     /** Undefined if the runtime has no sentence model. */
     private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
     private readonly services: Pick<ServiceReranking, 'score'>,
+    private readonly shaper: ResultShaper,
+    /** True if scores of several knowledge bases are scaled together. Then, lists without weight are needed too. */
+    private readonly comparesBases = false,
   ) {}
 
   /**
@@ -93,57 +121,91 @@ export class Searcher {
     body: SearchRequest,
     caller: SearchCaller,
   ): Promise<SearchResult> {
-    const read = async (ranking: BaseRanking) => {
-      const fused = fuseCandidates(ranking)
-      const ordered = applyReranking(ranking, fused)
-      const source = { ranking, fused, ordered }
-      const results = ordered.slice(0, body.topK).map(candidate => ({ ...candidate, source }))
-      const { hits, isCut } = await readResults(results)
+    return this.searchInTurns(openContext, body, caller, async (_, ranking) => {
+      const { results } = await this.shapeResults([ranking], candidatesOf, caller.signal)
+      const { hits, isCut } = await readResults(results.slice(0, body.topK))
       const searched = [describeSearch(ranking)]
       const ignored = isCut ? [...ranking.ignored, 'topK'] : [...ranking.ignored]
       return { hits: hits.map(({ hit }) => hit), mode: modeUsed(ranking), ignored, searched }
-    }
-    return this.runRanked(openContext, body, caller, (_, ranking) => read(ranking))
+    })
+  }
+
+  /** Searches one knowledge base in turns. `finish` gets the ranking, with the scores of a reranking service. */
+  private async searchInTurns<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    finish: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
+  ): Promise<T> {
+    const first = await this.prepareAtLeast(0, await openContext(), body, caller)
+    return searchInTurns(this.queue, caller, first.context.base.workspaceId, {
+      prepare: async () => first,
+      prepareAgain: async prepared => {
+        await caller.reauthorize()
+        return this.prepareAgain(prepared, await openContext(), body, caller)
+      },
+      rank: prepared => this.rankCandidates(prepared),
+      isServiceNeeded,
+      score: (prepared, ranking) => this.scoreByService(prepared, ranking),
+      finish: (prepared, ranking) => finish(prepared, withCurrentRights(ranking, prepared)),
+    })
   }
 
   /**
-   * Ranks candidates when it is the caller's turn, and lets a reranking service score them if the search needs it. Then
-   * calls `work`, in the caller's next turn if a service was called.
+   * Merges the candidates of rankings, and applies the stages of the request to them. If grouping leaves fewer results than
+   * requested, adds candidates of other documents to the rankings. Call it in the {@link SearchQueue}.
    */
-  private async runRanked<T>(
-    openContext: () => Promise<BaseContext>,
-    body: SearchRequest,
-    caller: SearchCaller,
-    work: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
-  ): Promise<T> {
-    type Turn = { result: T } | { prepared: PreparedSearch; ranking: BaseRanking }
-    const turn = await this.runInTurn<Turn>(openContext, body, caller, async prepared => {
-      const ranking = await this.rankCandidates(prepared)
-      if (isServiceNeeded(prepared)) return { prepared, ranking }
-      return { result: await work(prepared, ranking) }
-    })
-    if ('result' in turn) return turn.result
-    const ranking = await this.scoreByService(turn.prepared, turn.ranking)
-    return this.queue.run(caller, turn.prepared.context.base.workspaceId, async () => {
-      await caller.reauthorize()
-      const current = await this.prepareAgain(turn.prepared, await openContext(), body, caller)
-      return work(current, withCurrentRights(ranking, current))
-    })
+  async shapeResults(
+    rankings: readonly BaseRanking[],
+    merge: (rankings: readonly BaseRanking[]) => Promise<readonly RankedCandidate[]>,
+    signal: AbortSignal,
+    attempt = 1,
+  ): Promise<ShapedRankings> {
+    const candidates = await merge(rankings)
+    const { shaping, topK } = rankings[0]?.plan ?? {}
+    if (!shaping || topK === undefined) return { rankings, candidates, results: candidates }
+    const results = await this.shaper.shape(candidates, shaping)
+    const { perGroup } = shaping
+    const isLast = attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
+    if (perGroup === undefined || results.length >= topK || isLast) return { rankings, candidates, results }
+    const full = fullDocuments(results, perGroup)
+    const add = (ranking: BaseRanking) =>
+      this.addCandidates(ranking, full, signal).catch(undefinedIfSpaceChanged)
+    const extended = await pMap(rankings, add, { concurrency: concurrentSearchesMax })
+    if (extended.every(ranking => ranking === undefined)) return { rankings, candidates, results }
+    const next = rankings.map((ranking, index) => extended[index] ?? ranking)
+    return this.shapeResults(next, merge, signal, attempt + 1)
   }
 
-  /** Prepares a search, and runs it when it is the caller's turn. Prepares it again, with current rights, if it waited. */
-  private async runInTurn<T>(
-    openContext: () => Promise<BaseContext>,
-    body: SearchRequest,
-    caller: SearchCaller,
-    run: (prepared: PreparedSearch) => Promise<T>,
-  ): Promise<T> {
-    const prepared = await this.prepareAtLeast(0, await openContext(), body, caller)
-    return this.queue.run(caller, prepared.context.base.workspaceId, async hasWaited => {
-      if (!hasWaited) return run(prepared)
-      await caller.reauthorize()
-      return run(await this.prepareAgain(prepared, await openContext(), body, caller))
-    })
+  /** Adds candidates of documents other than the given ones to a ranking. Returns undefined if there are none. */
+  private async addCandidates(
+    ranking: BaseRanking,
+    documentIds: readonly string[],
+    signal: AbortSignal,
+  ): Promise<BaseRanking | undefined> {
+    const { lists, plan } = ranking
+    const listed = { kind: 'in', key: 'documentId', values: documentIds } as const
+    const options = { limit: addedRecordsMax, filter: { kind: 'not', operand: listed } as const }
+    const more = await this.rankAgain(ranking, options, signal)
+    // The statistics of words, and therefore lexical scores, depend on the filter.
+    const scores = await scoreLexically(
+      ranking,
+      more.lexical.map(({ record }) => record),
+    )
+    const lexical = Array.from(scores, ([record, score]) => ({ record, score }))
+    const extended = {
+      ...lists,
+      vector: mergeLists(lists.vector, more.vector),
+      lexical: mergeLists(lists.lexical, lexical),
+      sentences: lists.sentences && {
+        ...lists.sentences,
+        list: mergeLists(lists.sentences.list, more.sentences),
+      },
+    }
+    const merged = plan.text !== undefined && hasPhrase(plan.text) ? keepLexicalRecords(extended) : extended
+    const sizeOf = ({ vector, lexical, sentences }: RankedLists) =>
+      vector.length + lexical.length + (sentences?.list.length ?? 0)
+    return sizeOf(merged) > sizeOf(lists) ? { ...ranking, lists: merged } : undefined
   }
 
   /**
@@ -167,12 +229,12 @@ export class Searcher {
     caller: SearchCaller,
     work: (search: RankedSearch) => Promise<T>,
   ): Promise<T> {
-    return this.runRanked(openContext, body, caller, async (prepared, ranked) => {
+    return this.searchInTurns(openContext, body, caller, async (prepared, ranked) => {
       let ranking: BaseRanking | undefined = ranked
       const run = async () => {
         const { serviceScores } = ranked
         ranking ??= { ...(await this.rankCandidates(prepared)), serviceScores }
-        const search = this.toRankedSearch(prepared, ranking)
+        const search = await this.toRankedSearch(ranking, caller.signal)
         ranking = undefined
         return { result: await work(search) }
       }
@@ -181,27 +243,29 @@ export class Searcher {
     })
   }
 
-  private toRankedSearch(prepared: PreparedSearch, ranking: BaseRanking): RankedSearch {
-    const fused = fuseCandidates(ranking)
+  private async toRankedSearch(ranked: BaseRanking, signal: AbortSignal): Promise<RankedSearch> {
+    const { rankings, candidates, results } = await this.shapeResults([ranked], candidatesOf, signal)
+    const [ranking] = rankings as [BaseRanking]
     return {
-      ranking,
-      fused,
-      ordered: applyReranking(ranking, fused),
-      usesSentences: this.usesSentences(prepared.context, prepared.plan),
-      rankAgain: options => this.rankAgain(prepared, ranking, options),
+      ...orderCandidates(ranking),
+      results,
+      reshape: shaping => this.shaper.shape(candidates, shaping),
+      usesSentences: this.usesSentences(ranking.context, ranking.plan) && !isDecidedByWords(ranking),
+      rankAgain: options => this.rankAgain(ranking, options, signal),
     }
   }
 
   private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
     const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    // A word that is still being typed has no meaning yet.
     return isEnabled && mode === 'hybrid' && !isTyping
   }
 
   /** Ranks each list of a ranking again, with another limit and filter. */
   private async rankAgain(
-    { context, plan, signal }: PreparedSearch,
-    { mode, lists }: BaseRanking,
+    { context, plan, mode, lists }: BaseRanking,
     { limit, filter }: { limit: number; filter?: Filter },
+    signal: AbortSignal,
   ): Promise<ListsByName> {
     const constraints = { ...plan.constraints, filter: joinFilters(plan.constraints.filter, filter) }
     const again = { ...plan, poolSize: limit, constraints }
@@ -343,30 +407,66 @@ export class Searcher {
     hybrid: Promise<RankedLists>,
     signal: AbortSignal,
   ): Promise<RankedLists> {
-    // A word that is still being typed has no meaning yet.
-    if (!this.sentences || plan.isTyping) return hybrid
+    if (!this.sentences || !this.usesSentences(context, plan)) return hybrid
     const { poolSize: limit, constraints } = plan
-    const [lists, ranking] = await Promise.all([
-      hybrid,
-      this.sentences.rank(context, plan.text!, { limit, constraints }, signal),
-    ])
-    if (!ranking || !isFilled(ranking, lists)) return lists
-    const { list } = ranking
-    if (plan.lexicalWeight === undefined) {
-      const coverage = await bestCoverage(context, plan, lists)
-      const weighting = lists.weighting && { ...lists.weighting, coverage }
-      return { ...lists, weighting, sentences: { list, weight: sentenceWeight(coverage) } }
-    }
+    const ranking = this.sentences.rank(context, plan.text!, { limit, constraints }, signal)
+    // A failure matters only if the ranking is awaited below.
+    ranking.catch(() => {})
+    const lists = await hybrid
+    if (plan.lexicalWeight === undefined) return this.weighByCoverage(context, plan, lists, ranking)
+    const sentences = await ranking
+    if (!sentences || !isFilled(sentences, lists)) return lists
     // Words keep their weight, and the two vector rankings share the rest.
     const weight = (1 - plan.lexicalWeight) / 2
     const lexicalWeight = Math.min(1, lists.lexicalWeight / (1 - weight))
-    return { ...lists, lexicalWeight, sentences: { list, weight } }
+    return { ...lists, lexicalWeight, sentences: { list: sentences.list, weight } }
   }
+
+  /** Counts the coverage while the sentence model runs. If words decide alone, does not wait for the model. */
+  private async weighByCoverage(
+    context: BaseContext,
+    plan: SearchPlan,
+    lists: RankedLists,
+    ranking: ReturnType<SentenceSearch['rank']>,
+  ): Promise<RankedLists> {
+    const coverage = await bestCoverage(context, plan, lists)
+    const weight = sentenceWeight(coverage)
+    const weighed = { ...lists, weighting: lists.weighting && { ...lists.weighting, coverage } }
+    if (weight === 0 && !this.comparesBases) return weighed
+    const sentences = await ranking
+    return sentences && isFilled(sentences, lists)
+      ? { ...weighed, sentences: { list: sentences.list, weight } }
+      : lists
+  }
+}
+
+async function candidatesOf(rankings: readonly BaseRanking[]): Promise<RankedCandidate[]> {
+  return rankings.flatMap(ranking => {
+    const source = orderCandidates(ranking)
+    return source.ordered.map(candidate => ({ ...candidate, source }))
+  })
+}
+
+/** Returns the documents that have the maximum number of results. */
+function fullDocuments(results: readonly ShapedCandidate[], perGroup: number): string[] {
+  const ids = results.flatMap(({ view }) => view.documentId ?? [])
+  return [...groupBy(ids, id => id)].flatMap(([id, group]) => (group.length >= perGroup ? [id] : []))
+}
+
+/** Adds the records of the second list that are not in the first, and sorts by score. */
+function mergeLists(first: readonly ScoredRecord[], second: readonly ScoredRecord[]): ScoredRecord[] {
+  const known = new Set(first.map(({ record }) => record))
+  return [...first, ...second.filter(({ record }) => !known.has(record))].sort((a, b) => b.score - a.score)
 }
 
 /** Returns a ranking with the rights of a search that was prepared later, with which its hits are read. */
 export function withCurrentRights(ranking: BaseRanking, { context, plan }: PreparedSearch): BaseRanking {
   return { ...ranking, context, plan }
+}
+
+/** Returns true if the ranking does not use the sentence model, because a passage contains all words of the question. */
+function isDecidedByWords({ lists: { weighting, sentences } }: BaseRanking): boolean {
+  return !sentences && sentenceWeight(weighting?.coverage ?? 0) === 0
 }
 
 /** Returns true if the reranking service of the knowledge base is to score the candidates. */

@@ -63,7 +63,7 @@ export class SentenceSearch {
   }
 }
 
-/** The space of a collection can be deleted at any time. */
-function undefinedIfMissing(error: unknown): undefined {
+/** Handles the error of a space that is missing or was deleted, which is possible at any time. Throws other errors. */
+export function undefinedIfMissing(error: unknown): undefined {
   if (!(error instanceof WbError) || error.code !== 'collection_unavailable') throw error
 }

@@ -9,12 +9,8 @@ import type { BaseContext } from '../knowledge-bases.ts'
 import { titleOfPayload } from '../payload.ts'
 import { toModelText } from '../vector-space.ts'
 
-/** Number of best candidates that are sent to a service, unless it sets `maxCandidates`. */
-const candidatesDefault = 50
 /** Maximum number of candidates; rankings have at least as many. */
 const candidatesMax = 100
-/** Maximum number of UTF-16 units of a passage that a service receives. */
-const passageCharsMax = 8_000
 
 /**
  * Maximum number of searches that wait for a service at the same time, by workspace and in total. Each keeps its passages
@@ -22,6 +18,14 @@ const passageCharsMax = 8_000
  */
 const waitingOfWorkspaceMax = 16
 const waitingMax = 64
+
+/** The answer of a reranking service. */
+export interface ServiceScores {
+  /** Name of the service. */
+  readonly service: string
+  /** Scores by record number; higher is better. */
+  readonly byRecord: ReadonlyMap<number, number>
+}
 
 export interface ServiceRerankingParts {
   readonly services: Pick<Services<RerankingService>, 'get'>
@@ -36,8 +40,8 @@ export class ServiceReranking {
   constructor(private readonly parts: ServiceRerankingParts) {}
 
   /**
-   * Returns the scores of the service by record number; undefined if the service failed, or if too many searches wait for
-   * services. Both are logged.
+   * Returns the scores of the service; undefined if the service failed, or if too many searches wait for services. Both
+   * are logged.
    *
    * @param read  reads those of the given records that the caller may see; only these are sent
    * @throws the reason of the signal
@@ -48,7 +52,7 @@ export class ServiceReranking {
     best: (count: number) => readonly number[],
     read: (records: readonly number[]) => Promise<readonly RecordView[]>,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<number, number> | undefined> {
+  ): Promise<ServiceScores | undefined> {
     const { services, openReranker, log } = this.parts
     if (!this.#enter(workspaceId)) {
       log.warn(
@@ -59,15 +63,16 @@ export class ServiceReranking {
     }
     try {
       const service = await services.get(workspaceId, rerankingServiceId!)
+      const { candidatesDefault, passageCharsMax, score } = openReranker(service)
       const count = Math.min(service.maxCandidates ?? candidatesDefault, candidatesMax)
       const passages = (await read(best(count))).flatMap(view => {
-        const text = textOf(view)
+        const text = textOf(view).slice(0, passageCharsMax).trim()
         return text === '' ? [] : [{ record: view.record, text }]
       })
-      if (passages.length === 0) return new Map()
       const texts = passages.map(({ text }) => text)
-      const scores = await openReranker(service).score(question, texts, signal)
-      return new Map(passages.map(({ record }, index) => [record, scores[index]!]))
+      const scores = passages.length === 0 ? [] : await score(question, texts, signal)
+      const byRecord = new Map(passages.map(({ record }, index) => [record, scores[index]!]))
+      return { service: service.name, byRecord }
     } catch (error) {
       signal.throwIfAborted()
       const isMissing = error instanceof WbError && error.code === 'reranking_service_not_found'
@@ -97,6 +102,4 @@ export class ServiceReranking {
 
 function textOf({ text, payload }: RecordView): string {
   return toModelText({ title: titleOfPayload(payload), text: text ?? '' })
-    .slice(0, passageCharsMax)
-    .trim()
 }

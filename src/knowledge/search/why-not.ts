@@ -12,9 +12,10 @@ import { requireListing } from '../../storage/store-features.ts'
 import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
 import type { KnowledgeBases } from '../knowledge-bases.ts'
-import { explainRecords, scoreWords } from './explanation.ts'
+import { explainRecords, scoreLexically } from './explanation.ts'
 import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
+import { createShaping, noShaping, type Shaping } from './shaping.ts'
 
 /** Number of passages of a document that are considered: the first ones, and the best ones of each list. */
 const firstPassagesMax = 1_000
@@ -55,8 +56,9 @@ export class WhyNotSearch {
     const { bases, documents } = this.parts
     const { documentId } = key
     const { topK } = body
-    // Invalid filters are reported even if there is no such document.
+    // Invalid filters and boosts are reported even if there is no such document.
     parseFilter(body.filter)
+    createShaping(body)
     try {
       const { status, errorMessage } = await documents.get(key, caller)
       const answer = await bases.withDeletionCheck(key, () => this.searchDeeper(key, body, caller))
@@ -111,16 +113,15 @@ export class WhyNotSearch {
     documentId: string,
     records: readonly number[],
   ): Promise<RankAnswer> {
-    const { ranking, fused, ordered } = search
+    const { ranking, results } = search
     const { context, plan } = ranking
     const { topK } = plan
     const known = new Set(records)
     const own = await this.rankPassages(search, documentId, records)
-    // Reranking keeps only the first candidates.
-    const all = [...ordered, ...fused.slice(ordered.length)]
-    const index = all.findIndex(({ record }) => known.has(record))
-    const best = all[index]?.record ?? own.best
-    const stage = stageOf(ranking, index, best)
+    const index = results.findIndex(({ record }) => known.has(record))
+    const best = results[index]?.record ?? own.best
+    const cause = index >= topK ? await findCause(search, known) : undefined
+    const stage = cause?.stage ?? stageOf(ranking, index, best)
     const { visibility } = plan.constraints
     const [explanations, deep, [view]] = await Promise.all([
       explainRecords(search, [best]),
@@ -132,6 +133,7 @@ export class WhyNotSearch {
     const remedies = remediesFor({
       stage,
       rank: index + 1,
+      isGrouped: cause?.isGrouped ?? false,
       words: missing.map(({ word }) => word),
       needsVectors: search.usesSentences && !own.scores.sentences.has(best),
     })
@@ -139,8 +141,8 @@ export class WhyNotSearch {
       stage,
       errorMessage: null,
       rank: index < 0 ? null : index + 1,
-      score: all[index]?.score ?? null,
-      cutoffScore: all[topK - 1]?.score ?? null,
+      score: results[index]?.score ?? null,
+      cutoffScore: results[topK - 1]?.score ?? null,
       passage: view ? { id: view.id, chunkIndex: view.chunkIndex } : null,
       lists: lists.map(list => {
         const place = deep[list.name].findIndex(({ record }) => record === best)
@@ -152,7 +154,7 @@ export class WhyNotSearch {
         }
       }),
       words,
-      beatenBy: stage === 'found' ? [] : await this.readResults(ranking, ordered.slice(0, topK)),
+      beatenBy: stage === 'found' ? [] : await this.readResults(ranking, results.slice(0, topK)),
       remedies: stage === 'found' ? [] : remedies,
     }
   }
@@ -162,13 +164,10 @@ export class WhyNotSearch {
    * one, else by vectors, else by words.
    */
   private async rankPassages(search: RankedSearch, documentId: string, records: readonly number[]) {
-    const [again, words] = await Promise.all([
+    const [again, lexical] = await Promise.all([
       search.rankAgain({ limit: records.length, filter: ofDocument(documentId) }),
-      scoreWords(search.ranking, records),
+      scoreLexically(search.ranking, records),
     ])
-    const lexical = new Map<number, number>()
-    for (const { scores } of words?.words ?? [])
-      for (const { record, score } of scores) lexical.set(record, (lexical.get(record) ?? 0) + score)
     const scores = { lexical, vector: scoresOf(again.vector), sentences: scoresOf(again.sentences) }
     const known = new Set(records)
     const bestOf = (scored: ReadonlyMap<number, number>) =>
@@ -196,6 +195,26 @@ export class WhyNotSearch {
   }
 }
 
+/**
+ * Returns the stage that moved a document below the requested number of results, if it would be among them otherwise, and whether
+ * grouping would bring it in.
+ */
+async function findCause(
+  { ranking, reshape }: RankedSearch,
+  passages: ReadonlySet<number>,
+): Promise<{ stage?: 'diversity' | 'boosts'; isGrouped: boolean }> {
+  const { shaping, topK } = ranking.plan
+  const current = shaping ?? noShaping
+  const isFoundWith = async (changed: Shaping) =>
+    (await reshape(changed)).slice(0, topK).some(({ record }) => passages.has(record))
+  const isGrouped = current.perGroup === undefined && (await isFoundWith({ ...current, perGroup: 1 }))
+  if (current.diversity > 0 && (await isFoundWith({ ...current, diversity: 0 })))
+    return { stage: 'diversity', isGrouped }
+  if (current.boosts.length > 0 && (await isFoundWith({ ...current, boosts: [] })))
+    return { stage: 'boosts', isGrouped }
+  return { isGrouped }
+}
+
 function stageOf(
   { mode, lists, plan }: BaseRanking,
   index: number,
@@ -209,21 +228,31 @@ function stageOf(
 function remediesFor({
   stage,
   rank,
+  isGrouped,
   words,
   needsVectors,
 }: {
   stage: WhyNot['stage']
   rank: number
+  /** True if the document is found with one result per document. */
+  isGrouped: boolean
   words: string[]
   /** True if the passage has no sentence vector yet. */
   needsVectors: boolean
 }): Remedy[] {
   return [
-    ...(stage === 'topK' ? [{ action: 'raiseTopK' as const, topK: rank }] : []),
+    ...(stage === 'diversity' ? [{ action: 'removeDiversity' as const }] : []),
+    ...(stage === 'boosts' ? [{ action: 'removeBoosts' as const }] : []),
+    ...(isBelowTopK(stage) ? [{ action: 'raiseTopK' as const, topK: rank }] : []),
+    ...(isGrouped ? [{ action: 'group' as const }] : []),
     ...(stage === 'phrase' ? [{ action: 'removePhrase' as const }] : []),
     ...(words.length > 0 ? [{ action: 'useWords' as const, words }] : []),
     ...(needsVectors ? [{ action: 'waitForVectors' as const }] : []),
   ]
+}
+
+function isBelowTopK(stage: WhyNot['stage']): boolean {
+  return stage === 'topK' || stage === 'diversity' || stage === 'boosts'
 }
 
 function scoresOf(list: readonly ScoredRecord[]): Map<number, number> {

@@ -209,7 +209,7 @@ export function llmFailureFactory(service: ModelService): EndpointSettings['crea
       : new ProviderFailure(`${serviceLabel(service)} ${reason}`, facts, {}, cause)
 }
 
-/** Returns the name of an LLM service, for use in messages. */
-export function serviceLabel({ name, provider }: ModelService): string {
-  return `LLM service "${name}" (${provider})`
+/** Returns the kind and the name of a service with a chat model, for use in messages. */
+export function serviceLabel({ name, provider, rerankingServiceId }: ModelService): string {
+  return `${rerankingServiceId === undefined ? 'LLM' : 'reranking'} service "${name}" (${provider})`
 }

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { systemClock } from '../../base/clock.ts'
-import type {
-  Collection,
-  CollectionBytes,
-  ContentRecord,
-  ContentWrite,
-  Metric,
-  RecordOwner,
-  RecordVector,
+import {
+  type Collection,
+  type CollectionBytes,
+  type ContentRecord,
+  type ContentWrite,
+  defaultSpace,
+  type Metric,
+  type RecordOwner,
+  type RecordVector,
 } from '../content.ts'
 import { matchesFilter } from '../filter.ts'
 import type { WriteFailure } from '../rows.ts'
@@ -30,6 +31,8 @@ export interface MemorySpace {
   readonly vectors: VectorsByRecord
   /** Vectors of the next generation; undefined if nothing was staged. */
   readonly staged: VectorsByRecord | undefined
+  /** Vectors that records got from the records that they replaced; see `UnstagedPassage`. */
+  readonly carried: VectorsByRecord
   /** Highest record number that `stage` or `swap` has added to the current generation. */
   readonly filledThrough: number
   readonly lease: { readonly owner: string; readonly until: number } | undefined
@@ -97,7 +100,8 @@ export function emptySpace({
 }): MemorySpace {
   const generation = isSearchable ? 1 : 0
   const vectors = new Map()
-  return { dimension, metric, generation, vectors, staged: undefined, filledThrough: 0, lease: undefined }
+  const missing = { staged: undefined, lease: undefined }
+  return { dimension, metric, generation, vectors, carried: new Map(), filledThrough: 0, ...missing }
 }
 
 /** Returns a space with other vectors in its current generation. */
@@ -137,11 +141,45 @@ export function withRecords(
     spaces: new Map(
       [...spaces].map(([name, space]) => {
         const staged = space.staged && remaining(space.staged)
-        return [name, { ...space, vectors: remaining(space.vectors), staged }]
+        return [
+          name,
+          { ...space, vectors: remaining(space.vectors), carried: remaining(space.carried), staged },
+        ]
       }),
     ),
     changedAt: systemClock.now(),
   }
+}
+
+/**
+ * Gives vectors of deleted records to new records with the same title and text. Vectors of the default space are not included.
+ *
+ * @param before  the collection before the transaction that deleted and added records
+ */
+export function withCarried(before: MemoryCollection | undefined, entry: MemoryCollection): MemoryCollection {
+  if (before?.collection.id !== entry.collection.id) return entry
+  const passageOf = ({ title, text }: MemoryRecord) => JSON.stringify([title, text])
+  const [old, current] = [recordNumbers(before.records), recordNumbers(entry.records)]
+  const deleted = [...before.records.values()].filter(({ record }) => !current.has(record))
+  const added = [...entry.records.values()].filter(({ record }) => !old.has(record))
+  const spaces = [...entry.spaces].map(([name, space]) => {
+    const previous = before.spaces.get(name)
+    if (name === defaultSpace || !previous || space.generation === 0) return [name, space] as const
+    const vectorOf = (record: number) => previous.vectors.get(record) ?? previous.carried.get(record)
+    const vectors = new Map(
+      deleted.flatMap(record => {
+        const vector = vectorOf(record.record)
+        return vector ? [[passageOf(record), vector] as const] : []
+      }),
+    )
+    const carried = new Map(space.carried)
+    for (const record of added) {
+      const vector = vectors.get(passageOf(record))
+      if (vector) carried.set(record.record, vector)
+    }
+    return [name, { ...space, carried }] as const
+  })
+  return { ...entry, spaces: new Map(spaces) }
 }
 
 /** Removes records with their vectors. */

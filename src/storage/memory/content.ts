@@ -24,7 +24,7 @@ import {
   type SearchConstraints,
   type SpaceKey,
   type SpaceLease,
-  type StoredPassage,
+  type UnstagedPassage,
   type WordScores,
 } from '../content.ts'
 import { createMatcher, joinFilters } from '../filter.ts'
@@ -43,6 +43,7 @@ import {
   ownerOf,
   requireVector,
   sumBytes,
+  withCarried,
   withoutRecords,
   withRecords,
   withVectors,
@@ -154,12 +155,15 @@ class MemoryContent {
         return { ...space, staged: withVectors(space.staged, entry, vectors) }
       if (generation !== space.generation || generation === 0 || isDefaultSpace(key)) return undefined
       const added = vectors.filter(({ record }) => record > space.filledThrough)
-      return filledSpace(space, withVectors(space.vectors, entry, added))
+      const carried = new Map(
+        [...space.carried].filter(([record]) => !vectors.some(v => v.record === record)),
+      )
+      return { ...filledSpace(space, withVectors(space.vectors, entry, added)), carried }
     })
   }
 
-  unstaged(key: SpaceKey, generation: number, limit: number): StoredPassage[] {
-    const { generation: current, vectors, staged, filledThrough } = this.#requireSpace(key)
+  unstaged(key: SpaceKey, generation: number, limit: number): UnstagedPassage[] {
+    const { generation: current, vectors, staged, carried, filledThrough } = this.#requireSpace(key)
     const isMissing = (record: number) => {
       if (generation === current + 1) return !staged?.has(record)
       return generation !== current || (record > filledThrough && !vectors.has(record))
@@ -168,7 +172,10 @@ class MemoryContent {
       .filter(({ record }) => isMissing(record))
       .sort((a, b) => a.record - b.record)
       .slice(0, limit)
-      .map(({ record, title, text }) => ({ record, title, text: text ?? '' }))
+      .map(({ record, title, text }) => {
+        const vector = generation === current ? carried.get(record) : undefined
+        return { record, title, text: text ?? '', ...(vector && { vector }) }
+      })
   }
 
   swap(key: SpaceKey, { generation, owner }: SpaceLease): Promise<boolean> {
@@ -176,7 +183,7 @@ class MemoryContent {
       const isComplete = space.staged?.size === entry.records.size
       if (!space.staged || !isComplete || space.lease?.owner !== owner || generation !== space.generation + 1)
         return undefined
-      return { ...filledSpace(space, space.staged), generation, staged: undefined }
+      return { ...filledSpace(space, space.staged), generation, staged: undefined, carried: new Map() }
     })
   }
 
@@ -224,7 +231,7 @@ class MemoryContent {
     const outcome = await this.#rows.atomic(rows)
     if (!outcome.ok) return outcome
     for (const [name, entry] of pending) {
-      if (entry) this.#entries.set(name, entry)
+      if (entry) this.#entries.set(name, withCarried(this.#entries.get(name), entry))
       else this.#entries.delete(name)
     }
     return outcome
@@ -408,12 +415,13 @@ class MemoryContent {
   }
 
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     { vectors, visibility, charsMax }: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): RecordView[] {
     const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
     const space = this.#requireSpace(key)
+    if (vectors) requireSearchableSpace(key, space.generation, undefined)
     const views = records.flatMap(number => {
       const record = visible.get(number)
       return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []

@@ -94,6 +94,16 @@ const contentProblemQueries: readonly ProblemQuery[] = [
     ],
   },
   {
+    check: 'carried vectors without a record or a space, or with a wrong length',
+    selects: [
+      `SELECT carried_vector.record || '' AS example FROM carried_vector
+        LEFT JOIN record ON record.record = carried_vector.record
+        LEFT JOIN vector_space ON vector_space.id = space AND vector_space.collection = record.collection
+        WHERE vector_space.id IS NULL OR typeof(data) <> 'blob'
+          OR length(data) <> dimension * ${Float32Array.BYTES_PER_ELEMENT}`,
+    ],
+  },
+  {
     check: 'damaged collections',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM ${spacesOfCollections}

@@ -10,6 +10,7 @@ import {
 } from '../content.ts'
 import type { WriteFailure, WriteOutcome } from '../rows.ts'
 import { requireVectorDimension } from '../store-features.ts'
+import { CarriedVectors } from './carried-vectors.ts'
 import {
   type CollectionRow,
   encodeVector,
@@ -50,6 +51,8 @@ export class ContentChanges {
   readonly #connection: SqliteConnection
   readonly #postings: PostingChanges
   readonly #clock: Clock
+  /** Vectors of the records that the current transaction deletes; undefined if it adds none. */
+  #carried: CarriedVectors | undefined
 
   constructor(connection: SqliteConnection, postings: PostingChanges, clock: Clock = systemClock) {
     this.#connection = connection
@@ -63,6 +66,8 @@ export class ContentChanges {
    * @throws dimension_mismatch  the length of a vector is not the dimension of its collection
    */
   apply(changes: readonly ContentWrite[], defer: DeferStep): WriteOutcome {
+    const addsRecords = changes.some(({ op }) => op === 'upsert')
+    this.#carried = addsRecords ? new CarriedVectors(this.#connection) : undefined
     for (const [at, change] of changes.entries()) {
       const reason = this.#apply(change, defer)
       if (reason) return { ok: false, at, reason }
@@ -150,6 +155,7 @@ export class ContentChanges {
     const space = findCollection(this.#connection, change)
     if (!space) return
     this.#connection.prepare('DELETE FROM vector_space WHERE id = ?').run(space.spaceId)
+    this.#connection.prepare('DELETE FROM carried_vector WHERE space = ?').run(space.spaceId)
     for (const table of tablesOfSpace(space)) dropVectorTable(this.#connection, table)
   }
 
@@ -162,8 +168,11 @@ export class ContentChanges {
   }
 
   #drop({ id }: CollectionRow, defer: DeferStep): void {
-    const vectors = listSpaces(this.#connection, id).flatMap(tablesOfSpace)
+    const spaces = listSpaces(this.#connection, id)
+    const vectors = spaces.flatMap(tablesOfSpace)
     this.#postings.dropCollection(id)
+    for (const { spaceId } of spaces)
+      this.#connection.prepare('DELETE FROM carried_vector WHERE space = ?').run(spaceId)
     for (const table of ['record', 'record_gone', 'embedder_model', 'vector_space'])
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
@@ -190,6 +199,7 @@ export class ContentChanges {
       requireFinite(record.vector)
       const existing = find.get(collection.id, record.id)
       if (existing) {
+        this.#carried?.remember(collection.id, [existing.record])
         addBytes(growth, this.#remove(collection, existing.record, defer), -1)
         replaced.push(existing.record)
       }
@@ -231,6 +241,7 @@ export class ContentChanges {
     if (removed.length === 0) return
     const { id, fullText, lexical } = collection
     const growth: StoredBytes = { text: 0, payload: 0 }
+    this.#carried?.remember(id, removed)
     for (const record of removed) addBytes(growth, this.#deleteRow(record), -1)
     this.#deleteVectors(collection, removed)
     const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
@@ -288,6 +299,7 @@ export class ContentChanges {
     this.#connection
       .prepare(`INSERT INTO ${vectorTable(collection)} (record, data) VALUES (?, ?)`)
       .run(number, encodeVector(record.vector))
+    this.#carried?.carry(id, number, record)
     const { title, text } = record
     const bytes = {
       text: Buffer.byteLength(title ?? '') + Buffer.byteLength(text ?? ''),
@@ -317,6 +329,7 @@ export class ContentChanges {
   /** Deletes the vectors of records from all spaces and generations. */
   #deleteVectors({ id }: CollectionRow, records: readonly number[]): void {
     if (records.length === 0) return
+    this.#deleteRows('carried_vector', records)
     for (const space of listSpaces(this.#connection, id)) {
       const deleted = this.#deleteRows(vectorTable(space), records)
       if (space.staging) this.#deleteRows(stagingTable(space), records)

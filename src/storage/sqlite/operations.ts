@@ -160,7 +160,7 @@ export function createReadOperations(connection: SqliteConnection, workers?: Sca
     countOccurrences: (input: KeyedInput & { query: OccurrencesQuery }): Promise<Occurrences> =>
       analyzers.run(() => lexical.countOccurrences(input.key, input.query)),
     read: (
-      input: KeyedInput & {
+      input: SpaceInput & {
         records: readonly number[]
         options: { vectors: boolean; visibility: Visibility; charsMax?: number }
       },

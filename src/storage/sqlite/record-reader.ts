@@ -1,8 +1,15 @@
-import type { CollectionKey, RecordOwner, RecordView } from '../content.ts'
+import {
+  type CollectionKey,
+  defaultSpace,
+  type RecordOwner,
+  type RecordView,
+  type SpaceKey,
+} from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { createMatcher, matchesFilter } from '../filter.ts'
 import { takeRecords } from '../record-length.ts'
 import type { RecordSet } from '../record-set.ts'
+import { requireSearchableSpace } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -48,14 +55,15 @@ export class RecordReader {
     this.#connection = connection
   }
 
-  /** @throws collection_unavailable  there is no such collection */
+  /** @throws collection_unavailable  there is no such collection or space */
   read(
-    key: CollectionKey,
+    key: SpaceKey,
     records: readonly number[],
     { vectors, visibility, charsMax }: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): RecordView[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
+      if (vectors) requireSearchableSpace(key, collection.generation, undefined)
       const views = this.#visibleRecords(collection, records, visibility)
       return takeRecords(vectors ? this.#withVectors(collection, views) : views, { charsMax })
     })
@@ -78,7 +86,10 @@ export class RecordReader {
   }
 
   *#withVectors(collection: CollectionRow, views: Iterable<RecordView>): Generator<RecordView> {
-    for (const view of views) yield { ...view, vector: this.#vector(collection, view.record) }
+    for (const view of views) {
+      const vector = this.#vector(collection, view.record)
+      yield vector ? { ...view, vector } : view
+    }
   }
 
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {
@@ -183,11 +194,12 @@ export class RecordReader {
     })
   }
 
-  #vector(collection: CollectionRow, record: number): Float32Array {
+  #vector(collection: CollectionRow, record: number): Float32Array | undefined {
     const table = vectorTable(collection)
     const row = this.#connection
       .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
       .get(record)
+    if (!row && collection.space !== defaultSpace) return undefined
     return decodeVector(table, collection.dimension, row ?? { record, data: null })
   }
 }

@@ -9,6 +9,7 @@ import {
   type SpaceKey,
   type SpaceLease,
   type StoredPassage,
+  type UnstagedPassage,
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { matchesFilter } from '../filter.ts'
@@ -18,10 +19,12 @@ import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
   decodePayload,
+  decodeVector,
   encodeVector,
   findCollection,
   requireCollection,
   stagingTable,
+  type VectorRow,
   vectorTable,
 } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -73,11 +76,13 @@ export class SpaceReads {
   }
 
   /** @throws collection_unavailable */
-  unstaged(key: SpaceKey, generation: number, limit: number): StoredPassage[] {
+  unstaged(key: SpaceKey, generation: number, limit: number): UnstagedPassage[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       if (generation === collection.generation)
-        return isDefaultSpace(key) ? [] : this.#passagesAfter(collection, collection.filledThrough, limit)
+        return isDefaultSpace(key)
+          ? []
+          : this.#withCarried(collection, this.#passagesAfter(collection, collection.filledThrough, limit))
       const isStaging = collection.staging === 1 && collection.generation + 1 === generation
       if (!isStaging) return this.#passagesAfter(collection, 0, limit)
       // Vectors are staged in order of record number, so the unstaged records usually follow the last staged one.
@@ -85,6 +90,17 @@ export class SpaceReads {
       return afterLastStaged.length > 0
         ? afterLastStaged
         : this.#passagesAfter(collection, 0, limit, isUnstagedSql(collection))
+    })
+  }
+
+  /** Adds the vectors that records got from the records that they replaced. */
+  #withCarried({ spaceId, dimension }: CollectionRow, passages: readonly StoredPassage[]): UnstagedPassage[] {
+    const find = this.#connection.prepare<VectorRow>(
+      'SELECT record, data FROM carried_vector WHERE record = ? AND space = ?',
+    )
+    return passages.map(passage => {
+      const row = find.get(passage.record, spaceId)
+      return row ? { ...passage, vector: decodeVector('carried_vector', dimension, row) } : passage
     })
   }
 
@@ -201,6 +217,8 @@ export class SpaceWrites {
     if (generation !== collection.generation || generation === 0 || isDefaultSpace(key)) return false
     const table = vectorTable(collection)
     const added = this.#insert(collection, { table, after: collection.filledThrough }, vectors)
+    const dropCarried = this.#connection.prepare('DELETE FROM carried_vector WHERE record = ? AND space = ?')
+    for (const { record } of vectors) dropCarried.run(record, collection.spaceId)
     if (added > 0) this.#recordFilling(collection, added)
     return true
   }
@@ -243,6 +261,7 @@ export class SpaceWrites {
       throw new RangeError('a fitted space needs a model, and other spaces have none')
     const { id, spaceId, records } = collection
     dropVectorTable(this.#connection, vectorTable(collection))
+    this.#connection.prepare('DELETE FROM carried_vector WHERE space = ?').run(spaceId)
     this.#connection
       .prepare(
         `UPDATE vector_space SET generation = ?, staging = 0, vectors = ?,

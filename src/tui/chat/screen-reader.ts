@@ -1,9 +1,10 @@
 import { citationSource } from '../../cli/chat/citation-source.ts'
 import { modelSetupLines, passagesHeading } from '../../cli/chat/model-setup.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
+import { unsupportedList } from '../../cli/chat/unsupported.ts'
 import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
-import { renderBlock } from '../markdown/render.ts'
+import { plainMarkdown, renderBlock } from '../markdown/render.ts'
 import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
@@ -37,6 +38,8 @@ export function screenReaderLines(part: TranscriptPart, agent: string): string[]
         ...(part.isUncited ? ['Passages used but not cited:'] : []),
         ...part.citations.map(citation => `Source ${citation.number}: ${citationSource(citation)}`),
       ]
+    case 'unsupported':
+      return unsupportedLines(part.sentences)
     case 'passages':
       return [
         ...(part.hasSetup ? modelSetupLines(agent) : []),
@@ -53,6 +56,11 @@ export function screenReaderLines(part: TranscriptPart, agent: string): string[]
         ({ name, argument, summary }) => `/${name}${argument ? ` ${argument}` : ''}: ${summary}`,
       )
   }
+}
+
+function unsupportedLines(sentences: readonly string[]): string[] {
+  const { heading, items } = unsupportedList(sentences)
+  return [heading, ...items.map((item, index) => `${index + 1}: ${plainMarkdown(item)}`)]
 }
 
 /** Returns a panel as lines for a screen reader. */

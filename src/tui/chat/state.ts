@@ -3,6 +3,7 @@ import { accumulateCitations, citationFromPassage, citationsOf } from '../../cli
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
+import { unsupportedSentences } from '../../cli/chat/unsupported.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { formatCounted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -27,6 +28,7 @@ import {
   failTurn,
   printNote,
   printPart,
+  printUnsupported,
   printWholeAnswer,
   questionOf,
   setReconnecting,
@@ -239,12 +241,13 @@ function messageEffects(message: Message): ChatEffect[] {
     return [printPart({ kind: 'question', text: content, images: imageLines(message) })]
   if (message.role === 'system')
     return ['Summary of earlier messages:', ...content.split('\n')].map(line => printNote(line))
-  const citations = citationsOf(message)
+  const [citations, dimmed] = [citationsOf(message), unsupportedSentences(message)]
   const { error_message: reason, interrupted } = message.metadata
   const earlyEndNote = finishNote(message)
   return [
-    ...(message.content === reason ? [] : printWholeAnswer(content)),
+    ...(message.content === reason ? [] : printWholeAnswer(content, dimmed)),
     ...(citations.length > 0 ? [printPart({ kind: 'sources', citations })] : []),
+    ...printUnsupported(dimmed),
     ...(reason ? [printNote(plain(reason), 'bad')] : []),
     ...(interrupted === 'true' ? [printNote('stopped')] : []),
     ...(earlyEndNote ? [printNote(earlyEndNote)] : []),

@@ -3,11 +3,12 @@ import { parseJson } from '../../base/parse-json.ts'
 import { citationSource } from '../../cli/chat/citation-source.ts'
 import { modelSetupLines, passagesHeading } from '../../cli/chat/model-setup.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
+import { unsupportedList } from '../../cli/chat/unsupported.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { formatCount, formatCounted } from '../../cli/terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
-import type { Block } from '../markdown/blocks.ts'
-import { type Highlight, renderBlock } from '../markdown/render.ts'
+import { dimSentences } from '../markdown/dim-sentences.ts'
+import { type Highlight, plainMarkdown, renderBlock } from '../markdown/render.ts'
 import { formatPreciseDuration } from '../parts/format-precise-duration.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
@@ -62,6 +63,8 @@ export function transcriptLines(part: TranscriptPart, options: TranscriptOptions
       return inset([toolLine(part.run, resultLine(part.run), layout.width)])
     case 'sources':
       return [[], ...inset(sourceLines(part, layout.width))]
+    case 'unsupported':
+      return [[], ...inset(unsupportedLines(part.sentences, layout.width))]
     case 'passages':
       return [[], ...inset(passageLines(part, options.agent, layout.width))]
     case 'note': {
@@ -90,6 +93,16 @@ function sourceLines(
   return [...heading, ...lines]
 }
 
+function unsupportedLines(sentences: readonly string[], width: number): Line[] {
+  const { heading, items } = unsupportedList(sentences)
+  const mark = span('! ', 'warning')
+  const indent = span(' '.repeat(mark.text.length))
+  return [
+    ...wrap([span(heading, 'dim')], width, { first: [mark], rest: [indent] }),
+    ...items.map(item => cutLine([indent, span(plainMarkdown(item), 'dim')], width)),
+  ]
+}
+
 /** Indents lines to the text of messages. */
 function insetLines(lines: readonly Line[], { indent }: TranscriptLayout): Line[] {
   return lines.map(line => (line.length === 0 ? [] : [indent, ...line]))
@@ -110,12 +123,14 @@ function withName(
 
 /** Returns the lines of a block of an answer. The first block shows the name of the agent. */
 export function answerLines(
-  { block, isFirst, isAside }: { block: Block; isFirst: boolean; isAside: boolean },
+  { block, isFirst, isAside, dimmed = [] }: Omit<Extract<TranscriptPart, { kind: 'answer' }>, 'kind'>,
   options: TranscriptOptions,
 ): Line[] {
   const layout = layoutOf(options)
   const rendered = renderBlock(block, layout.width, options.highlight)
-  const lines = isAside ? rendered.map(line => line.map(({ text }) => span(text, 'dim'))) : rendered
+  const lines = isAside
+    ? rendered.map(line => line.map(({ text }) => span(text, 'dim')))
+    : dimSentences(rendered, dimmed)
   if (isFirst) return [[], ...withName(plainLine(options.agent), ['strong'], lines, layout)]
   const inset = insetLines(lines, layout)
   return block.gap ? [[], ...inset] : inset

@@ -4,6 +4,7 @@ import { imageLines, namedImageLine } from '../../cli/chat/images.ts'
 import { noModelCodes, noModelLines } from '../../cli/chat/model-setup.ts'
 import type { OutgoingMessage } from '../../cli/chat/port.ts'
 import { toolDisplayName } from '../../cli/chat/tool-name.ts'
+import { unsupportedSentences } from '../../cli/chat/unsupported.ts'
 import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, ToolCall, TurnEvent } from '../../contract/chat.ts'
@@ -51,11 +52,16 @@ export function printNote(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): C
   return printPart({ kind: 'note', text, tone })
 }
 
-/** Returns the effects that print a whole answer. */
-export function printWholeAnswer(content: string): ChatEffect[] {
+/** Returns the effects that print a whole answer. @param dimmed  sentences to dim */
+export function printWholeAnswer(content: string, dimmed: readonly string[] = []): ChatEffect[] {
   return blocksOf(content).map((block, index) =>
-    printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false }),
+    printPart({ kind: 'answer', block, isFirst: index === 0, isAside: false, dimmed }),
   )
+}
+
+/** Returns the effects that list the sentences of an answer that no source supports. */
+export function printUnsupported(sentences: readonly string[]): ChatEffect[] {
+  return sentences.length > 0 ? [printPart({ kind: 'unsupported', sentences })] : []
 }
 
 /** Runs a second step on the state that a step returned, and joins the effects of both. */
@@ -168,10 +174,15 @@ function addToken(state: ChatState, turn: Turn, delta: string): ChatStep {
 }
 
 /** Prints finished blocks of the answer. */
-function printBlocks(state: ChatState, turn: Turn, blocks: readonly Block[], isAside = false): ChatStep {
+function printBlocks(
+  state: ChatState,
+  turn: Turn,
+  blocks: readonly Block[],
+  { isAside = false, dimmed }: { isAside?: boolean; dimmed?: readonly string[] } = {},
+): ChatStep {
   if (blocks.length === 0) return [{ ...state, turn }, []]
   const effects = withHeading(turn, blocks).map(({ block, isFirst }) =>
-    printPart({ kind: 'answer', block, isFirst, isAside }),
+    printPart({ kind: 'answer', block, isFirst, isAside, dimmed }),
   )
   return [{ ...state, turn: { ...turn, hasHeading: true, isAfterTool: false } }, effects]
 }
@@ -189,14 +200,16 @@ export function withHeading(
   }))
 }
 
-/** Prints the rest of the answer. */
-function printRest(state: ChatState, turn: Turn): ChatStep {
-  return printBlocks(state, { ...turn, reader: emptyReader }, unfinishedBlocks(turn.reader))
+/** Prints the rest of the answer. @param dimmed  sentences to dim */
+function printRest(state: ChatState, turn: Turn, dimmed?: readonly string[]): ChatStep {
+  return printBlocks(state, { ...turn, reader: emptyReader }, unfinishedBlocks(turn.reader), { dimmed })
 }
 
 /** Prints the text before a tool call as an aside, because it is not part of the answer. */
 function printAside(state: ChatState, turn: Turn): ChatStep {
-  return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinishedBlocks(turn.reader), true)
+  return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinishedBlocks(turn.reader), {
+    isAside: true,
+  })
 }
 
 function addToolCalls(state: ChatState, turn: Turn, calls: readonly ToolCall[]): ChatStep {
@@ -241,8 +254,11 @@ function finishTurn(
   usedPassages: readonly Citation[] = [],
 ): ChatStep {
   const content = plain(message.content ?? '')
+  const dimmed = unsupportedSentences(message)
   const [printedState, effects] =
-    turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : printRest(state, turn)
+    turn.text === ''
+      ? printBlocks(state, turn, blocksOf(content), { dimmed })
+      : printRest(state, turn, dimmed)
   const citedPassages = citationsOf(message)
   const isUncited = citedPassages.length === 0
   const citations = isUncited ? numberAfter(printedState.lastExchange.citations, usedPassages) : citedPassages
@@ -259,6 +275,7 @@ function finishTurn(
     [
       ...effects,
       ...(citations.length > 0 ? [printPart({ kind: 'sources', citations, isUncited })] : []),
+      ...printUnsupported(dimmed),
       ...(turn.message.replaces === undefined ? [] : [printNote('/versions restores the earlier version')]),
       ...signInLines(message).map(line => printNote(line)),
       ...(earlyEndNote ? [printNote(earlyEndNote)] : []),

@@ -241,6 +241,8 @@ export type TranscriptPart =
       readonly isFirst: boolean
       /** True for text that precedes a tool call and is not part of the answer. */
       readonly isAside: boolean
+      /** Sentences of the answer to dim, in Markdown. Only known when the answer is complete. */
+      readonly dimmed?: readonly string[]
     }
   | { readonly kind: 'tool'; readonly run: ToolRun }
   | {
@@ -256,6 +258,8 @@ export type TranscriptPart =
       /** True to show how to set up a model. */
       readonly hasSetup: boolean
     }
+  /** Sentences of an answer that no source supports, in Markdown. */
+  | { readonly kind: 'unsupported'; readonly sentences: readonly string[] }
   | { readonly kind: 'note'; readonly text: string; readonly tone: 'dim' | 'good' | 'bad' }
   | { readonly kind: 'help' }
 

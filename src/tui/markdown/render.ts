@@ -26,6 +26,14 @@ export function renderText(text: string, width: number, highlight?: Highlight): 
   ])
 }
 
+/** Returns the text of a Markdown sentence, as it is shown on one line. */
+export function plainMarkdown(sentence: string): string {
+  return renderText(sentence, Number.POSITIVE_INFINITY)
+    .flat()
+    .map(({ text }) => text)
+    .join('')
+}
+
 /** Renders a block as lines that fit a width, without the empty line before it. */
 export function renderBlock(block: Block, width: number, highlight?: Highlight): Line[] {
   if (block.kind === 'code') return codeLines(block.lines, block.language, width, highlight)

@@ -177,7 +177,7 @@ function runsOf(atoms: readonly Atom[]): WordRun[] {
 }
 
 /** Joins adjacent spans that have the same tones. */
-function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
+export function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   const spans: StyledSpan[] = []
   for (const next of line) {
     const last = spans.at(-1)

@@ -4,7 +4,7 @@ import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { PlaygroundSearch } from './port.ts'
-import { changedRanking } from './request.ts'
+import { changedRanking, changedShaping } from './request.ts'
 import type { PlaygroundState } from './types.ts'
 
 /** A command or program that gives the same results as the current search. */
@@ -30,11 +30,15 @@ export function equivalentCommand(
   { base, body }: PlaygroundSearch,
 ): string {
   const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
+  const shaping = changedShaping(settings)
   const isAmbiguous = bases.filter(({ name }) => name === base.name).length > 1
   const flags = [
     ...(mode ? ['--mode', mode] : []),
     ...(lexicalWeight === undefined ? [] : ['--lexical-weight', String(lexicalWeight)]),
     ...(rerank ? ['--rerank'] : []),
+    ...(shaping.diversity === undefined ? [] : ['--diversity', String(shaping.diversity)]),
+    ...(shaping.group ? ['--group'] : []),
+    ...(shaping.neighbors === undefined ? [] : ['--neighbors', String(shaping.neighbors)]),
     ...(body.filter ? ['--filter', plainJson(body.filter)] : []),
     ...(body.topK === limits.topKDefault ? [] : ['--limit', String(body.topK)]),
     ...(showsNumbers || showsReasons ? ['--explain'] : []),

@@ -1,4 +1,5 @@
 import { rankingOptions } from '../../cli/passages/ranking-options.ts'
+import { shapingOptions } from '../../cli/passages/shaping-flags.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { PlaygroundBase, PlaygroundSearch } from './port.ts'
@@ -19,6 +20,15 @@ export function changedRanking(base: PlaygroundBase, { mode, lexicalWeight, rera
   return { mode: isDefault ? undefined : mode, lexicalWeight: weight, rerank: rerank || undefined }
 }
 
+/** Returns the settings of stages after ranking that differ from the defaults. */
+export function changedShaping({ diversity, isGrouped, neighbors }: PlaygroundSettings) {
+  return {
+    ...(diversity > 0 && { diversity }),
+    ...(isGrouped && { group: true }),
+    ...(neighbors > 0 && { neighbors }),
+  }
+}
+
 /** Returns the request for the current question; undefined without a question. */
 export function requestOf({ base, question, settings }: PlaygroundState): PlaygroundSearch | undefined {
   const text = contentOf(question).trim()
@@ -33,6 +43,7 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
       topK: settings.limit,
       filter: settings.filter?.condition,
       ...rankingOptions({ ...ranking, rerank }),
+      ...shapingOptions(changedShaping(settings)),
     },
   }
 }

@@ -1,4 +1,5 @@
 import { modeNames } from '../../cli/passages/ranking-options.ts'
+import { limits } from '../../contract/limits.ts'
 import { editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { gradeKeys, judgeSelected } from './judge.ts'
@@ -9,6 +10,7 @@ import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './type
 /** Weight when the user starts to change it. */
 const WEIGHT_START = 0.5
 const WEIGHT_STEPS = 10
+const diversities = [0, 0.3, 0.5, 0.7]
 
 interface Setting {
   readonly letter: string
@@ -28,7 +30,7 @@ export const settings: readonly Setting[] = [
     name: 'mode',
     value: state => state.settings.mode,
     summary: 'switches between hybrid, lexical and vector search',
-    run: state => applySettings(state, { mode: nextMode(state.settings.mode) }),
+    run: state => applySettings(state, { mode: nextOf(modeNames, state.settings.mode) }),
   },
   {
     letter: 'w',
@@ -79,6 +81,28 @@ export const settings: readonly Setting[] = [
     run: state => [{ ...state, showsReasons: !state.showsReasons }, []],
   },
   {
+    letter: 'd',
+    name: 'diverse',
+    value: ({ settings: { diversity } }) => (diversity === 0 ? 'off' : String(diversity)),
+    summary: 'moves down passages that resemble better ones',
+    run: state => applySettings(state, { diversity: nextOf(diversities, state.settings.diversity) }),
+  },
+  {
+    letter: 'g',
+    name: 'group',
+    value: state => (state.settings.isGrouped ? 'on' : 'off'),
+    summary: 'shows only the best passage of each document',
+    run: state => applySettings(state, { isGrouped: !state.settings.isGrouped }),
+  },
+  {
+    letter: 'n',
+    name: 'join',
+    value: state => String(state.settings.neighbors),
+    summary: 'joins up to 3 chunks before and after each passage',
+    run: state =>
+      applySettings(state, { neighbors: (state.settings.neighbors + 1) % (limits.neighborsMax + 1) }),
+  },
+  {
     letter: '0-4',
     keys: gradeKeys,
     name: 'judge',
@@ -116,8 +140,9 @@ export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundSte
     : [{ ...state, notice: 'press esc to go back to the question' }, []]
 }
 
-function nextMode(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {
-  return modeNames[(modeNames.indexOf(mode) + 1) % modeNames.length]!
+/** Returns the value after another one, and the first after the last. */
+function nextOf<T>(values: readonly T[], value: T): T {
+  return values[(values.indexOf(value) + 1) % values.length]!
 }
 
 /** Changes settings, and searches again. */

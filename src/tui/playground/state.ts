@@ -43,6 +43,9 @@ export function startPlayground({
     mode: base ? defaultMode(base) : 'hybrid',
     lexicalWeight: undefined,
     rerank: false,
+    diversity: 0,
+    isGrouped: false,
+    neighbors: 0,
     filter: undefined,
     limit: LIMIT_DEFAULT,
   }

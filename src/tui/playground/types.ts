@@ -24,6 +24,12 @@ export interface PlaygroundSettings {
   /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
+  /** 0 to 1; 0 for none. */
+  readonly diversity: number
+  /** True to show only the best passage of each document. */
+  readonly isGrouped: boolean
+  /** Number of chunks to join before and after each passage. */
+  readonly neighbors: number
   /** The filter as typed, and as the API accepts it. */
   readonly filter:
     | { readonly text: string; readonly condition: Readonly<Record<string, unknown>> }

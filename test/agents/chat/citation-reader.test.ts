@@ -18,8 +18,8 @@ const passage = (chunkId: string): ToolPassage => ({
 /** Returns citations with known passages 1 and 2. */
 function knownCitations(): Citations {
   const citations = new Citations()
-  citations.numberOf(passage('a'))
-  citations.numberOf(passage('b'))
+  citations.numberOf(passage('a'), '')
+  citations.numberOf(passage('b'), '')
   return citations
 }
 
@@ -31,9 +31,9 @@ function readWhole(pieces: readonly string[]) {
 
 test('a passage keeps its number in later turns', () => {
   const citations = knownCitations()
-  expect(citations.numberOf(passage('b'))).toBe(2)
+  expect(citations.numberOf(passage('b'), '')).toBe(2)
   const later = new Citations([{ ...passage('b'), number: 2 }])
-  expect([later.numberOf(passage('b')), later.numberOf(passage('c'))]).toEqual([2, 3])
+  expect([later.numberOf(passage('b'), ''), later.numberOf(passage('c'), '')]).toEqual([2, 3])
 })
 
 describe('citations are collected and normalized to the form [1]', () => {

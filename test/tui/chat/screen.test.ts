@@ -287,6 +287,20 @@ describe('printed parts', () => {
     )
   })
 
+  test('lists the sentences that no source supports, each on one line', () => {
+    const sentences = ['They are **paid** in gold [1].', `It is ${'very '.repeat(20)}long.`]
+    expect(shown({ kind: 'unsupported', sentences })).toEqual([
+      '',
+      '        ! 2 sentences are not supported by the sources:',
+      '          They are paid in gold.',
+      expect.stringMatching(/^ {10}It is very very .*…$/),
+    ])
+    expect(screenReaderLines({ kind: 'unsupported', sentences: sentences.slice(0, 1) }, 'Maven')).toEqual([
+      '1 sentence is not supported by the sources:',
+      '1: They are paid in gold.',
+    ])
+  })
+
   test('passages of a search have a heading, and setup instructions above them if a model is missing', () => {
     const text = '## Scale\n\n**Both** laws\x07 of `similarity`.\n'
     const found = { kind: 'passages', question: 'laws', passages: [passage(text)], hasSetup: true } as const
@@ -295,8 +309,8 @@ describe('printed parts', () => {
       '        With Ollama on this machine:',
       '        wb services create llama --type llm --provider ollama --model llama3.2',
       '        wb agents update Maven --llm llama',
-      '        Or with OpenRouter: set OPENROUTER_API_KEY=… in the environment of the',
-      '        runtime.',
+      '        Or with OpenRouter: set OPENROUTER_API_KEY where the runtime is',
+      '        started, or in the file .env in its data directory.',
     ])
     expect(shown({ ...found, hasSetup: false })).toEqual([
       '',

@@ -80,6 +80,21 @@ describe('a turn', () => {
     expect(draft(over)).toBe('/new')
   })
 
+  test('dims sentences that no source supports, and lists them below the sources', () => {
+    const text = 'It is true. It is invented.'
+    const sentences = ['It is invented.']
+    const answer = message('agent', text, { unsupported: '[{"start":12,"end":27}]' })
+    const printed = printedParts(play(answering, turnEvent('done', answer)).effects)
+    expect(printed[0]).toMatchObject({ kind: 'answer', dimmed: sentences })
+    expect(printed.at(-1)).toEqual({ kind: 'unsupported', sentences })
+    const resumed = play(freshChat, { type: 'resumed', messages: [answer], title: 'Laws' })
+    expect(printedParts(resumed.effects)).toMatchObject([
+      { kind: 'note' },
+      { kind: 'answer', dimmed: sentences },
+      { kind: 'unsupported', sentences },
+    ])
+  })
+
   test('lists passages that an answer without citations used, and opens them', () => {
     const used = [{ ...citation, attachmentId: null }]
     const uncited: ChatEvent = {

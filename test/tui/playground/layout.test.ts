@@ -30,7 +30,7 @@ const sized = (columns: number, rows: number) =>
 describe('the layout', () => {
   test('has the settings beside the passages from 90 columns on', () => {
     expect(layout(sized(90, 30))).toMatchObject({ resultColumns: 63, above: [''] })
-    expect(layout(sized(90, 30)).side).toHaveLength(15)
+    expect(layout(sized(90, 30)).side).toHaveLength(18)
     const narrow = layout(sized(89, 30))
     expect(narrow).toMatchObject({ resultColumns: 89, side: undefined })
     expect(narrow.above).toEqual([
@@ -195,7 +195,7 @@ describe('a card', () => {
       weighting: null,
       words: [{ word: 'heat', match: 'word', terms: ['heat'], passages: 1, weight: 2, score: 2 }],
       filtered: false,
-      rerank: { from: 3, to: 1 },
+      rerank: { from: 3, to: 1, service: 'cohere' },
     }
     const wide = { width: 80 }
     expect(cards({ explanation }, wide)).toContain('     words #1 50 % · vectors #1 50 % · heat')
@@ -204,7 +204,7 @@ describe('a card', () => {
       '     words      50 %     1  2.000   1.000  0.500',
       '     vectors    50 %     1  2.000   1.000  0.500',
       '     matches  heat 2.000',
-      '     reranked from 3 to 1',
+      '     reranked by cohere from 3 to 1',
       '',
     ])
   })

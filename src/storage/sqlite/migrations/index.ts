@@ -8,6 +8,7 @@ import { fourthMigration } from './fourth.ts'
 import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventhMigration } from './seventh.ts'
+import { sixteenthMigration } from './sixteenth.ts'
 import { sixthMigration } from './sixth.ts'
 import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
@@ -34,4 +35,5 @@ export const migrations: readonly string[] = [
   thirteenthMigration,
   fourteenthMigration,
   fifteenthMigration,
+  sixteenthMigration,
 ]

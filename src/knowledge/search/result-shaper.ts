@@ -1,0 +1,77 @@
+import pMap from 'p-map'
+import type { Clock } from '../../base/clock.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { tables } from '../../storage/tables.ts'
+import { applyBoosts } from './boosts.ts'
+import { diversify } from './diversity.ts'
+import { groupByDocument } from './grouping.ts'
+import { joinNeighbors } from './neighbors.ts'
+import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
+import { needsIngestTimes, type Shaping } from './shaping.ts'
+
+const concurrentReadsMax = 8
+/** Maximum number of candidates whose texts are in memory at the same time. */
+export const shapedCandidatesMax = 10_000
+
+/** Changes the results of a search after ranking: by boosts, diversity, joined neighbors, and grouping, in this order. */
+export class ResultShaper {
+  constructor(
+    private readonly parts: { readonly rows: Pick<RowStore, 'get'>; readonly clock: Pick<Clock, 'now'> },
+  ) {}
+
+  /**
+   * Applies the stages to the candidates of a search. Omits candidates that no longer exist, and those beyond the first
+   * {@link shapedCandidatesMax}.
+   *
+   * @param candidates  best first
+   */
+  async shape(candidates: readonly RankedCandidate[], shaping: Shaping): Promise<ShapedCandidate[]> {
+    const read = await readViews(candidates.slice(0, shapedCandidatesMax))
+    const ingestedAt = needsIngestTimes(shaping) ? await this.readIngestTimes(read) : undefined
+    const boosted = applyBoosts(read, shaping.boosts, this.parts.clock.now(), ({ view }) =>
+      ingestedAt?.get(view.documentId),
+    )
+    const diversified = await diversify(boosted, shaping.diversity)
+    return groupByDocument(joinNeighbors(diversified, shaping.neighbors), shaping.perGroup)
+  }
+
+  /** Returns the times at which the documents of candidates were ingested, by document ID. */
+  private async readIngestTimes(
+    candidates: readonly ShapedCandidate[],
+  ): Promise<ReadonlyMap<string | null, string>> {
+    const bases = new Map(
+      candidates.map(({ view, source }) => [view.documentId, source.ranking.context.base]),
+    )
+    const times = new Map<string | null, string>()
+    await pMap(
+      bases,
+      async ([documentId, { workspaceId, knowledgeBaseId }]) => {
+        if (documentId === null) return
+        const document = await this.parts.rows.get(tables.documents, [
+          workspaceId,
+          knowledgeBaseId,
+          documentId,
+        ])
+        if (document?.row.ingestedAt) times.set(documentId, document.row.ingestedAt)
+      },
+      { concurrency: concurrentReadsMax },
+    )
+    return times
+  }
+}
+
+/** Reads the records of candidates with the constraints of their searches. Omits those that no longer exist. */
+async function readViews(candidates: readonly RankedCandidate[]): Promise<ShapedCandidate[]> {
+  const views = new Map<RankedCandidate['source'], Map<number, ShapedCandidate['view']>>()
+  for (const source of new Set(candidates.map(candidate => candidate.source))) {
+    const { context, plan } = source.ranking
+    const numbers = candidates.filter(other => other.source === source).map(({ record }) => record)
+    const { visibility } = plan.constraints
+    const read = await context.store.read(context.key, numbers, { vectors: false, visibility })
+    views.set(source, new Map(read.map(view => [view.record, view])))
+  }
+  return candidates.flatMap(candidate => {
+    const view = views.get(candidate.source)!.get(candidate.record)
+    return view ? [{ ...candidate, view, changes: {} }] : []
+  })
+}

@@ -1,0 +1,24 @@
+import type { ExplainedShaping } from '../../contract/search-shaping.ts'
+import type { RecordView, ScoredRecord } from '../../storage/content.ts'
+import type { OrderedRanking } from './explanation.ts'
+import type { BaseRanking } from './ranking.ts'
+
+/** A candidate of a search, with the ranking that contains it. */
+export interface RankedCandidate extends ScoredRecord {
+  readonly source: OrderedRanking<BaseRanking>
+}
+
+/** A range of chunks of a document, by their indexes. */
+export interface ChunkRange {
+  readonly first: number
+  readonly last: number
+}
+
+/** A candidate that stages may have changed. */
+export interface ShapedCandidate extends RankedCandidate {
+  readonly view: RecordView
+  /** Changes of the score and rank by the stages. */
+  readonly changes: ExplainedShaping
+  /** Chunks to join; undefined to return the chunk alone. */
+  readonly range?: ChunkRange
+}
