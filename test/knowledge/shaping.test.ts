@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
 import { kb, type SearchHit } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { chunkingServices } from '../../src/contract/services.ts'
@@ -283,6 +284,37 @@ describe('boosts', () => {
     expect((await search({ boosts }))[0]).toBe(second.params.knowledgeBaseId)
     expect((await search({ boosts: [{ ...boosts[0]!, factor: 0.1 }] }))[0]).toBe(base.params.knowledgeBaseId)
   })
+})
+
+test('documents with the same ID in two knowledge bases stay apart', async () => {
+  const { wb, base } = await openBase()
+  const { workspaceId } = base.params
+  const second = await makeBase(wb, { workspaceId })
+  const documentId = '7d2f1a5e-93b0-4c55-8a53-d3e1f0a4b6c2'
+  const chunker = { maxChars: 20, minChars: 1, overlapChars: 0 }
+  for (const [each, name] of [
+    [base, 'pump'],
+    [second, 'valve'],
+  ] as const)
+    await each.ingest(`Oil the ${name}.\n\nClean it later.`, { documentId, chunker })
+  const search = (fields: object) =>
+    wb.call(kb.searchMany, { params: { workspaceId }, body: { text: 'oil', lexicalWeight: 1, ...fields } })
+  expect(await search({ groupBy: 'document' })).toHaveLength(2)
+  const joined = await search({ neighbors: 1, topK: 2 })
+  expect(
+    joined
+      .map(textOf)
+      .map(text => text.replace(/\s+/g, ' '))
+      .sort(),
+  ).toEqual(['Oil the pump. Clean it later.', 'Oil the valve. Clean it later.'])
+  await wb.call(documents.update, {
+    params: { ...second.params, documentId },
+    body: { ingestedAt: new Date(0).toISOString() },
+  })
+  const recency = { halfLifeDays: 1 }
+  const [best] = await search({ boosts: [{ recency, factor: 10 }], explain: true })
+  expect(best!.knowledgeBaseId).toBe(base.params.knowledgeBaseId)
+  expect(best!.explanation!.boost!.factor).toBeCloseTo(10, 1)
 })
 
 test('a search without these options has no fields of them', async () => {

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import type { RecordView } from '../../storage/content.ts'
 import { matchesFilter } from '../../storage/filter.ts'
 import { requireListing } from '../../storage/store-features.ts'
-import type { ChunkRange, ShapedCandidate } from './shaped-candidate.ts'
+import { type ChunkRange, documentKeyText, type ShapedCandidate } from './shaped-candidate.ts'
 
 /** Minimum length of an overlap whose length is not stored. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8
@@ -28,14 +28,15 @@ export function joinNeighbors(candidates: readonly ShapedCandidate[], neighbors:
   const passages: { candidate: ShapedCandidate; from: number; range?: ChunkRange; merged: number }[] = []
   const byDocument = new Map<string, { range: ChunkRange; merged: number }[]>()
   for (const [index, candidate] of candidates.entries()) {
-    const { documentId, chunkIndex } = candidate.view
+    const document = documentKeyText(candidate)
+    const { chunkIndex } = candidate.view
     const canJoin = candidate.source.ranking.context.store.listing !== undefined
-    if (documentId === null || chunkIndex === null || !canJoin) {
+    if (document === null || chunkIndex === null || !canJoin) {
       passages.push({ candidate, from: index + 1, merged: 0 })
       continue
     }
-    const others = byDocument.get(documentId) ?? []
-    byDocument.set(documentId, others)
+    const others = byDocument.get(document) ?? []
+    byDocument.set(document, others)
     const within = others.find(({ range }) => range.first <= chunkIndex && chunkIndex <= range.last)
     if (within) {
       within.merged++

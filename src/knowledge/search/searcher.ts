@@ -167,9 +167,10 @@ export class Searcher {
     const { perGroup } = shaping
     const isLast = attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
     if (perGroup === undefined || results.length >= topK || isLast) return { rankings, candidates, results }
-    const full = fullDocuments(results, perGroup)
     const add = (ranking: BaseRanking) =>
-      this.addCandidates(ranking, full, signal).catch(undefinedIfSpaceChanged)
+      this.addCandidates(ranking, fullDocuments(results, ranking, perGroup), signal).catch(
+        undefinedIfSpaceChanged,
+      )
     const extended = await pMap(rankings, add, { concurrency: concurrentSearchesMax })
     if (extended.every(ranking => ranking === undefined)) return { rankings, candidates, results }
     const next = rankings.map((ranking, index) => extended[index] ?? ranking)
@@ -446,9 +447,14 @@ async function candidatesOf(rankings: readonly BaseRanking[]): Promise<RankedCan
   })
 }
 
-/** Returns the documents that have the maximum number of results. */
-function fullDocuments(results: readonly ShapedCandidate[], perGroup: number): string[] {
-  const ids = results.flatMap(({ view }) => view.documentId ?? [])
+/** Returns the IDs of the documents of a ranking that have the maximum number of results. */
+function fullDocuments(
+  results: readonly ShapedCandidate[],
+  ranking: BaseRanking,
+  perGroup: number,
+): string[] {
+  const own = results.filter(({ source }) => source.ranking === ranking)
+  const ids = own.flatMap(({ view }) => view.documentId ?? [])
   return [...groupBy(ids, id => id)].flatMap(([id, group]) => (group.length >= perGroup ? [id] : []))
 }
 
