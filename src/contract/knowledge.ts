@@ -384,7 +384,7 @@ const searchErrors = [
 const searchDescription =
   'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score.'
 
-/** Fields that decide which documents a principal sees, and which questions of others are recorded. */
+/** Fields that decide which documents a principal sees, and whether searches are recorded. */
 const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']
 
 export const kb = {

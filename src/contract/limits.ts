@@ -43,6 +43,8 @@ export const limits = {
   boosts: 10,
   boostFactorMin: 0.1,
   boostFactorMax: 10,
+  halfLifeDaysMin: 0.01,
+  halfLifeDaysMax: 36_500,
 
   filterDepth: 32,
   filterNodes: 1_000,

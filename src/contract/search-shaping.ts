@@ -7,7 +7,7 @@ export const ingestedAtField = 'ingestedAt'
 
 const Recency = z
   .object({
-    halfLifeDays: z.number().min(0.01).max(36_500).meta({
+    halfLifeDays: z.number().min(limits.halfLifeDaysMin).max(limits.halfLifeDaysMax).meta({
       description: 'age in days at which the effect of the boost is half of that on a new document',
     }),
     field: boundedText(limits.nameChars).default(ingestedAtField).meta({

@@ -116,7 +116,6 @@ describe('grouping', () => {
       lines(3, at => `a turbine, number ${at}`),
       { chunker },
     )
-    await wb.call(kb.searchMany, { params: { workspaceId }, body: { text: 'turbine' } })
     const hits = await wb.call(kb.searchMany, {
       params: { workspaceId },
       body: { text: 'turbine', groupBy: 'document' },

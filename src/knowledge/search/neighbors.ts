@@ -132,9 +132,9 @@ function fittingRange(
 }
 
 /**
- * Joins the texts of consecutive chunks. Text that chunks share appears once. A sentence chunker removes white space between
- * chunks; it becomes a line break, or a blank line if it was longer than a character. Chunks that were ingested before their offsets were stored are joined at their longest
- * overlap.
+ * Joins the texts of consecutive chunks. Text that chunks share appears once. White space that the sentence chunker removed
+ * between chunks becomes a line break, or a blank line if it was longer than a character. Chunks that were ingested before
+ * offsets were stored are joined at their longest overlap.
  */
 export function joinText(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string {
   let joined = ''

@@ -27,7 +27,7 @@ export interface SearchPlan {
   readonly lexicalWeight: number | undefined
   /** Reorders the candidates: by their ranks by words, or by the service of the knowledge base. */
   readonly reranker: 'words' | 'service' | undefined
-  /** Undefined if the request has no such stage. */
+  /** Stages that change the results after ranking; undefined if the request has none. */
   readonly shaping: Shaping | undefined
   /** Value of the API field `prefix`. */
   readonly isTyping: boolean
