@@ -515,7 +515,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/insights',
     summary: 'Show what was searched for in a knowledge base',
     description:
-      'Summarizes the query log of the knowledge base, which the field `queryLog` turns on: questions without good results, repeated questions, slow searches, and counts by day. The results of each search were computed from the documents that its caller could see. With row-level access, a caller without `manage:access` gets a summary without the searches of others.',
+      'Summarizes the query log of the knowledge base, which the field `queryLog` turns on: questions without good results, repeated questions, slow searches, and counts by day. The results of each search were computed from the documents that its caller could see. With row-level access, a caller without `manage:access` gets a summary of only its own searches.',
     access: needs('read:audit').orElse('manage:access'),
     query: insightsQuery,
     replies: { 200: QueryInsights },

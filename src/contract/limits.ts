@@ -40,6 +40,7 @@ export const limits = {
   joinedChunks: 10,
   /** Maximum length of joined chunks. A longer chunk is returned alone. */
   joinedTextChars: 16_384,
+  /** Maximum number of boosts in a search. */
   boosts: 10,
   boostFactorMin: 0.1,
   boostFactorMax: 10,
@@ -85,8 +86,9 @@ export const limits = {
   loggedQuestionChars: 500,
   /** Maximum number of logged searches that insights read. */
   loggedSearchesRead: 10_000,
-  insightsMax: 100,
-  insightsDefault: 10,
+  /** Number of questions in each list of insights. */
+  insightQuestionsMax: 100,
+  insightQuestionsDefault: 10,
   /** Coverage, and similarity by the sentence model, from which results count as good. */
   goodCoverage: 0.5,
   goodSimilarity: 0.3,

@@ -36,7 +36,7 @@ export class Insights {
 
   /**
    * Returns a summary of the searches of a period. Includes all searches that this process has recorded so far. With row-level
-   * access, a caller that may not manage access gets a summary without the searches of others.
+   * access, a caller that may not manage access gets a summary of only its own searches.
    *
    * @throws workspace_not_found, knowledge_base_not_found
    * @throws overloaded  too many requests of the caller are waiting
