@@ -36,7 +36,7 @@ export const limits = {
   perGroupMax: 100,
   /** Maximum number of chunks that are joined on each side of a result. */
   neighborsMax: 3,
-  /** Maximum number of chunks of a joined passage, also if it contains several results. */
+  /** Maximum number of chunks of a joined passage, even if it contains several results. */
   joinedChunks: 10,
   /** Maximum length of joined chunks. A longer chunk is returned alone. */
   joinedTextChars: 16_384,

@@ -15,7 +15,7 @@ const checkText = 'How do I revoke an API key that I have lost? Delete it, and c
 /** Lowest accepted cosine of the vectors of `checkText`. It was 0.99 or more for all measured texts. */
 const COSINE_MIN = 0.98
 
-/** Implementation that computes vectors, and the reason if it is not the one of ONNX Runtime although that is installed. */
+/** The engine that computes vectors, and why ONNX Runtime is not used although it is installed; null otherwise. */
 export interface SentenceEngine {
   readonly name: 'native' | 'wasm'
   readonly failure: string | null

@@ -15,7 +15,7 @@ import { SearchTally } from './search-tally.ts'
 
 /** Default length of the period. */
 const periodMs = 7 * 86_400_000
-/** Maximum number of summaries that are made at the same time. One reads up to about 10 MB. */
+/** Maximum number of summaries that are created at the same time. One reads up to about 10 MB. */
 const summariesMax = 2
 
 export interface InsightsParts {

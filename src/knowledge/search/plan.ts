@@ -70,7 +70,7 @@ export function createPlan(
     poolSize: Math.max(
       mode === 'vector' && !reranker && !shaping ? vectorPoolMin : poolSizeMin,
       body.topK,
-      // Results can become one passage, so that more candidates are needed.
+      // Several results can become one passage, so more candidates are needed.
       shaping?.neighbors ? Math.min(body.topK * limits.joinedChunks, limits.topKMax) : 0,
     ),
     shaping,

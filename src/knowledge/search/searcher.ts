@@ -74,7 +74,7 @@ export interface ShapedRankings {
 
 /** A ranking that can be explained. */
 export interface RankedSearch extends OrderedRanking<BaseRanking> {
-  /** All results, also beyond the requested number. */
+  /** All results, including those beyond the requested number. */
   readonly results: ShapedRankings['results']
   /** Returns the results with other stages. */
   reshape(shaping: Shaping): Promise<readonly ShapedCandidate[]>
