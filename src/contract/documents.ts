@@ -221,7 +221,7 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId/chunks`,
     summary: 'List the chunks of a document',
     description:
-      'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` contains the cursor of the next page.',
+      'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` contains the cursor of the next page. A page can be shorter than `limit` if its chunks are very large.',
     access: member('read:content'),
     query: z.object({
       limit: limitParameter(limits.chunkPageMax, limits.chunkPageMax),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
+import { sectionPayloadKey } from './payload-keys.ts'
 
 /** Payload key of the owner of a document. It is not part of responses. */
 export const ownerPayloadKey = '$owner'
@@ -13,8 +14,6 @@ export const statusPayloadKey = '$status'
 /** Payload key of the offset of a chunk in the text of its document, in UTF-16 code units. It is not part of responses. */
 export const startPayloadKey = '$start'
 
-/** Payload key with the section of a chunk: the headings at its start, such as `Security > Revoke a key`. */
-export const sectionPayloadKey = 'chunk.section'
 /**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.

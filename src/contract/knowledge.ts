@@ -382,7 +382,7 @@ const searchErrors = [
   'rerank_not_supported',
 ] as const
 const searchDescription =
-  'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score.'
+  'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score. If the hits get too long for a response, only the best ones are returned, and `topK` is listed in the header `X-Workbase-Ignored`.'
 
 /** Fields that decide which documents a principal sees, and whether searches are recorded. */
 const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']

@@ -18,6 +18,11 @@ export const limits = {
 
   pageDefault: 50,
   pageMax: 200,
+  /**
+   * Length of an answer with many items, in characters of JSON. An answer ends early after the item that exceeds it, so that
+   * it takes little memory and time.
+   */
+  answerChars: 8_000_000,
   cursorChars: 512,
   chunkPageMax: 1_000,
 

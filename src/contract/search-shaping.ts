@@ -1,9 +1,7 @@
 import { z } from 'zod'
 import { boundedText, filter } from './fields.ts'
 import { limits } from './limits.ts'
-
-/** Value of `recency.field` for the field of the document, instead of a metadata field. */
-export const ingestedAtField = 'ingestedAt'
+import { ingestedAtField } from './payload-keys.ts'
 
 const Recency = z
   .object({

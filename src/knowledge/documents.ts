@@ -11,9 +11,11 @@ import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage, RowRange } from '../storage/cursor.ts'
+import { totalRecordChars } from '../storage/record-length.ts'
 import { type RowRevision, type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
@@ -286,7 +288,7 @@ export class Documents {
   }
 
   /**
-   * Returns a page of chunks, ordered by chunk index with nulls last.
+   * Returns a page of chunks, ordered by chunk index with nulls last. A page ends early if it gets too long.
    *
    * @throws document_not_found, invalid_cursor, list_records_not_supported, policy_principal_required
    */
@@ -299,16 +301,22 @@ export class Documents {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     const list = ['chunks', ...keyOf(documentKey)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.decode(list, query.cursor)
-    const views = await this.parts.bases.withDeletionCheck(documentKey, () =>
-      requireListing(context.store).listByDocument(context.key, {
-        documentId: documentKey.documentId,
-        after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
-        limit: query.limit + 1,
-        visibility,
-      }),
-    )
+    const readAfter = (position: ChunkPosition | undefined, limit: number) =>
+      this.parts.bases.withDeletionCheck(documentKey, () =>
+        requireListing(context.store).listByDocument(context.key, {
+          documentId: documentKey.documentId,
+          after: position,
+          limit,
+          charsMax: limits.answerChars,
+          visibility,
+        }),
+      )
+    const start = after && { chunkIndex: after[0] as number | null, id: after[1] as string }
+    const views = await readAfter(start, query.limit + 1)
     const pageViews = views.slice(0, query.limit)
-    const last = views.length > query.limit ? pageViews.at(-1) : undefined
+    const isCut = pageViews.length === views.length && totalRecordChars(views) > limits.answerChars
+    const hasMore = isCut ? (await readAfter(views.at(-1), 1)).length > 0 : views.length > pageViews.length
+    const last = hasMore ? pageViews.at(-1) : undefined
     return {
       items: pageViews.map(toChunk),
       nextCursor: last ? this.parts.cursors.encode(list, [last.chunkIndex, last.id]) : null,
@@ -394,6 +402,9 @@ function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {
   return JSON.stringify(policyPayload(before)) !== JSON.stringify(policyPayload(after))
 }
+
+/** Position of a chunk in the order of the chunks of a document. */
+type ChunkPosition = Pick<RecordView, 'chunkIndex' | 'id'>
 
 function toChunk(view: RecordView): Chunk {
   return { id: view.id, chunkIndex: view.chunkIndex, text: view.text, payload: toApiPayload(view) }

@@ -80,6 +80,9 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly measureSearch: MeasureSearch
 }
 
+/** Maximum number of searches at the same time that explain why a document is missing. Other searches do not wait for them. */
+const whyNotMax = 2
+
 /** Opens the knowledge module: knowledge bases, their content and background work, and the route handlers. */
 export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openKnowledgeHosts(parts)
@@ -132,6 +135,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
   const searcher = new Searcher(space, filters, queue, sentences, reranking, shaper)
+  const whyNotQueue = new SearchQueue(whyNotMax)
+  const whyNotSearcher = new Searcher(space, filters, whyNotQueue, sentences, reranking, shaper)
   const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking, shaper })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
@@ -183,7 +188,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         new Compactor(bases, parts.reportFailure),
         searcher,
         manySearcher,
-        new WhyNotSearch({ bases, documents, searcher }),
+        new WhyNotSearch({ bases, documents, searcher: whyNotSearcher }),
         queryLog,
         new Insights({ ...parts, bases, queryLog }),
         parts.measureSearch,

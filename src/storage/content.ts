@@ -335,15 +335,26 @@ export interface LexicalSearch {
 
 /** Lists records in order. If a store does not support it, a listing fails with `list_records_not_supported`. */
 export interface RecordListing {
+  /**
+   * Returns the records of a document, ordered by chunk index, then by ID. Records without a chunk index come last.
+   *
+   * @param query.charsMax  like that of {@link ContentStore.read}
+   */
   listByDocument(
     key: CollectionKey,
     query: {
       documentId: string
       after?: { chunkIndex: number | null; id: string }
       limit: number
+      charsMax?: number
       visibility: Visibility
     },
   ): Promise<RecordView[]>
+  /** Returns the numbers of the first records of a document that the constraints allow, in the order of its chunks. */
+  numbersByDocument(
+    key: CollectionKey,
+    query: { documentId: string; limit: number } & SearchConstraints,
+  ): Promise<number[]>
   /** Returns records without a document whose number is above `after`, in ascending order. */
   listDirect(
     key: CollectionKey,
@@ -556,12 +567,14 @@ export interface ContentStore {
    * Returns records by number, in the requested order. Omits records that are missing or not visible. With `vectors`, they
    * have their vectors in the space; in a space other than the default, a record may have no vector.
    *
+   * @param options.charsMax  total length of the records, in characters of JSON, that ends the read. The record that exceeds
+   *                          it is included. Records that are omitted do not count.
    * @throws collection_unavailable  there is no such space, or, with `vectors`, it has never been swapped
    */
   read(
     key: SpaceKey,
     records: readonly number[],
-    options: { vectors: boolean; visibility: Visibility },
+    options: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): Promise<RecordView[]>
   /** Returns the owners of records, in the order of `ids`. */
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): Promise<RecordOwner[]>

@@ -10,11 +10,6 @@ const cipherName = 'aes-256-ctr'
 const signatureBytes = 16
 /** Positions are padded to a multiple of this length, so that the length of a cursor does not reveal a number. */
 const blockBytes = 32
-/**
- * Maximum total length of the rows of a page, in characters of JSON. A page that exceeds it ends early, to limit
- * memory.
- */
-const pageCharsMax = 16_000_000
 /** Maximum number of rows of a slice, and the total length that ends it. Parsing a slice takes about 10 ms. */
 const sliceSize = { limit: 1_000, charsMax: 1_000_000 }
 /** Minimum number of rows to read at once for a page that omits some of them. */
@@ -146,9 +141,9 @@ export class Pager {
   ): Promise<RowPage<Row>> {
     const after = this.startOf(table, list, query)
     const limit = query.limit + 1
-    const storedRows = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
+    const storedRows = await this.rows.list(table, { ...list, after, limit, charsMax: limits.answerChars })
     const last = storedRows.at(-1)
-    if (last === undefined || storedRows.length === limit || totalChars(storedRows) <= pageCharsMax)
+    if (last === undefined || storedRows.length === limit || totalChars(storedRows) <= limits.answerChars)
       return this.toPage(table, list, storedRows, query.limit)
     const more = await this.rows.list(table, { ...list, after: positionOf(table, list, last), limit: 1 })
     return this.toPage(table, list, [...storedRows, ...more], storedRows.length)
@@ -206,7 +201,7 @@ export class Pager {
         acceptedChars += stored.text.length
         // The last row is not part of the page: it shows that a next page exists. Only accepted rows decide where a page
         // ends, because otherwise its length would reveal the sizes of the other rows.
-        const isFull = accepted.length > 1 && acceptedChars > pageCharsMax
+        const isFull = accepted.length > 1 && acceptedChars > limits.answerChars
         if (isFull || accepted.length > query.limit)
           return this.toPage(table, list, accepted, accepted.length - 1)
       }

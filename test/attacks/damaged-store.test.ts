@@ -80,6 +80,10 @@ function rowsWithoutRoutes({
       ...{ knowledgeBaseId, resourceId: '*', action: 'list', decision: 'allow', reason: 'planted' },
       compiledFilterJson: null,
     },
+    query_log: {
+      ...{ workspaceId, knowledgeBaseId, searchId: messageId, at, question: 'planted', caller: null },
+      ...{ mode: 'hybrid', reranked: false, hits: 0, score: null, result: null, durationMs: 1 },
+    },
     access_versions: {
       ...{ workspaceId, versionId: messageId, kind: 'workspace', targetId: workspaceId, until: at },
       state: { rlacEnabled: false, createdAt: at },

@@ -5,6 +5,7 @@ import { type Filter, matchesFilter } from '../../src/storage/filter.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { requireFittedSpaces, requireLexical, requireListing } from '../../src/storage/store-features.ts'
 import { tables } from '../../src/storage/tables.ts'
+import type { Visibility } from '../../src/storage/visibility.ts'
 import {
   all,
   createCollection,
@@ -403,6 +404,63 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(owners.map(({ isVisible }) => isVisible)).toEqual([true, false, true])
       const requireOwners = { op: 'requireOwners', ...key, owners, visibility: only('alice') } as const
       expect(await write(requireOwners)).toEqual({ ok: false, at: 0, reason: 'stale' })
+    })
+
+    test('reads end after the visible record that exceeds the limit of characters', async () => {
+      const long = (id: string, visibleTo: string, chars: number) =>
+        record(id, { documentId: 'd', payload: { visible_to: [visibleTo], note: 'x'.repeat(chars) } })
+      await write(
+        upsert(long('a', 'bob', 400), long('b', 'alice', 9_000), long('c', '*', 700), long('d', '*', 9)),
+      )
+      const hits = await content.nearest(key, { vector: Float32Array.of(1, 0), limit: 9, visibility: all })
+      const views = await content.read(
+        key,
+        hits.map(hit => hit.record),
+        { vectors: false, visibility: all },
+      )
+      const numbers = ['a', 'b', 'c', 'd'].map(id => views.find(view => view.id === id)!.record)
+      const page = { documentId: 'd', limit: 9, visibility: only('bob') }
+      for (const [charsMax, expected] of [
+        [0, ['a']],
+        [1_000, ['a', 'c']],
+        [9_000, ['a', 'c', 'd']],
+      ] as const) {
+        const options = { vectors: false, visibility: only('bob'), charsMax }
+        expect((await content.read(key, numbers, options)).map(({ id }) => id)).toEqual(expected)
+        const listed = await content.listing?.listByDocument(key, { ...page, charsMax })
+        if (listed) expect(listed.map(({ id }) => id)).toEqual(expected)
+      }
+    })
+
+    test('numbersByDocument returns the first visible records of a document that match a filter', async () => {
+      const { listing } = content
+      if (!listing) return
+      const chunk = (chunkIndex: number, lang: string, visibleTo = '*') =>
+        record(`d:${chunkIndex}`, {
+          documentId: 'd',
+          chunkIndex,
+          payload: { visible_to: [visibleTo], lang },
+        })
+      await write(
+        upsert(
+          chunk(3, 'en'),
+          chunk(2, 'de'),
+          chunk(1, 'en', 'bob'),
+          chunk(0, 'en'),
+          record('e', { documentId: 'e' }),
+        ),
+      )
+      const indexesOf = async (limit: number, visibility: Visibility, filter?: Filter) => {
+        const query = { documentId: 'd', limit, visibility, filter }
+        const numbers = await listing.numbersByDocument(key, query)
+        const views = await content.read(key, numbers, { vectors: false, visibility: all })
+        return views.map(({ chunkIndex }) => chunkIndex)
+      }
+      const english: Filter = { kind: 'in', key: 'lang', values: ['en'] }
+      expect(await indexesOf(9, all)).toEqual([0, 1, 2, 3])
+      expect(await indexesOf(2, only('alice'))).toEqual([0, 2])
+      expect(await indexesOf(9, only('alice'), english)).toEqual([0, 3])
+      expect(await indexesOf(9, only('bob'), english)).toEqual([0, 1, 3])
     })
 
     test('listDirect returns visible records without a document, in ascending order after a number', async () => {

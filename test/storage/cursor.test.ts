@@ -165,7 +165,7 @@ describe('pages', () => {
 
   test('are shorter if rows are long, to limit memory', async () => {
     const rows = await store()
-    const sourceFilename = 'x'.repeat(6_000_000)
+    const sourceFilename = 'x'.repeat(3_000_000)
     for (let n = 0; n < 7; n++)
       await rows.atomic([
         {
@@ -195,7 +195,7 @@ describe('pages', () => {
   test('end by the sizes of accepted rows only [security rule 4]', async () => {
     /** Lengths of the pages if a row with a name of the given length is omitted. */
     const pageLengths = async (omitted: number) => {
-      const chars = [15_500_000, omitted, ...Array<number>(8).fill(300_000)]
+      const chars = [7_500_000, omitted, ...Array<number>(8).fill(300_000)]
       const pager = new Pager(await documents(chars.map(length => 'x'.repeat(length))), cursors)
       const isKept = (row: DocumentRow): row is DocumentRow => row.documentId !== 'd1'
       const all = { index: 'byKnowledgeBase', prefix: ['w', 'k'] }

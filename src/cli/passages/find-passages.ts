@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { sectionPayloadKey } from '../../contract/fields.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import { sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { SearchExplanation } from '../../contract/search-explanation.ts'
 
 /** Number of consecutive results that {@link hitsPerDocumentMax} applies to. */

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import type { SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { ingestedAtField } from '../../contract/search-shaping.ts'
+import { ingestedAtField } from '../../contract/payload-keys.ts'
 import { UsageError } from '../errors.ts'
 import { parseDurationSeconds } from '../terminal/duration.ts'
 import { parseWhere } from './parse-where.ts'

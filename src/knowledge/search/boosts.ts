@@ -1,4 +1,4 @@
-import { ingestedAtField } from '../../contract/search-shaping.ts'
+import { ingestedAtField } from '../../contract/payload-keys.ts'
 import { storedValue } from '../../storage/filter.ts'
 import type { ShapedCandidate } from './shaped-candidate.ts'
 import type { Boost } from './shaping.ts'

@@ -1,39 +1,20 @@
 import pMap from 'p-map'
+import { queryWords } from '../../base/words.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
-import type { RecordView, ScoredRecord } from '../../storage/content.ts'
+import { limits } from '../../contract/limits.ts'
 import { toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
-import { readPassage } from './neighbors.ts'
+import { type JoinedPassage, readPassage } from './neighbors.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
+import { type ReadCandidate, readCandidates, sourcesOf } from './read-candidates.ts'
 import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { coverageByRecord } from './word-weights.ts'
 
-/** Maximum number of reads at the same time. */
+/** Maximum number of knowledge bases whose hits are explained at the same time. */
 const concurrentReadsMax = 4
-
-/**
- * Reads the hits for candidates. Returns them by record number, in the given order. Omits records that no longer exist.
- */
-async function readHits(
-  { context, plan }: BaseRanking,
-  candidates: readonly ScoredRecord[],
-): Promise<Map<number, SearchHit>> {
-  const { visibility } = plan.constraints
-  const numbers = candidates.map(({ record }) => record)
-  const [views, shares] = await Promise.all([
-    context.store.read(context.key, numbers, { vectors: plan.showVectors, visibility }),
-    plan.showCoverage
-      ? countOccurrences(context, plan.text!, numbers, { visibility }).then(coverageByRecord)
-      : undefined,
-  ])
-  const byRecord = new Map(views.map(view => [view.record, view]))
-  return new Map(
-    candidates.flatMap(({ record, score }) => {
-      const view = byRecord.get(record)
-      return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
-    }),
-  )
-}
+/** Estimated length of a word in the explanation of a hit, and of the rest of an explanation, in characters of JSON. */
+const explainedWordChars = 150
+const explanationChars = 1_000
 
 /** A result of a search, with its hit. */
 export interface ResultHit {
@@ -41,54 +22,81 @@ export interface ResultHit {
   readonly source: OrderedRanking<BaseRanking>
 }
 
+type SearchCandidate = RankedCandidate | ShapedCandidate
+
 /**
- * Reads the hits of results, in their order. Joins neighboring chunks, and explains the hits if the request asks for it.
- * Omits results that no longer exist.
+ * Reads the hits of results, in their order. Joins neighboring chunks, and explains the hits if the request asks for it. Omits
+ * records that no longer exist. Ends early, after the best results, if the hits get too long. `isCut` is true then.
  */
 export async function readResults(
-  results: readonly (RankedCandidate | ShapedCandidate)[],
-): Promise<ResultHit[]> {
-  const sources = [...new Set(results.map(({ source }) => source))]
-  const hits = new Map(
+  results: readonly SearchCandidate[],
+): Promise<{ hits: ResultHit[]; isCut: boolean }> {
+  const allowed = results.slice(0, hitsMax(results[0]?.source.ranking))
+  const vectors = results[0]?.source.ranking.plan.showVectors === true
+  const { read, isCut } = await readCandidates(allowed, { vectors, charsMax: limits.answerChars })
+  const details = new Map(
     await pMap(
-      sources,
+      sourcesOf(read.map(({ candidate }) => candidate)),
       async source => {
-        const own = results.filter(result => result.source === source)
-        return [source, await readExplainedHits(source, own)] as const
+        const own = read.filter(({ candidate }) => candidate.source === source)
+        const records = own.map(({ candidate }) => candidate.record)
+        return [source, await readDetails(source, records)] as const
       },
       { concurrency: concurrentReadsMax },
     ),
   )
-  const read = await pMap(
-    results,
-    async (result): Promise<ResultHit | undefined> => {
-      const { source, record } = result
-      const hit = hits.get(source)!.get(record)
-      return hit && { hit: 'view' in result ? await withShaping(hit, result) : hit, source }
-    },
-    { concurrency: concurrentReadsMax },
-  )
-  return read.filter(result => result !== undefined)
+  const hits: ResultHit[] = []
+  let charsLeft = limits.answerChars
+  for (const { candidate, view } of read) {
+    if (charsLeft < 0) return { hits, isCut: true }
+    const { source } = candidate
+    const hit = toHit({ candidate, view }, details.get(source)!)
+    if (!('view' in candidate)) {
+      hits.push({ hit, source })
+      continue
+    }
+    const joined = candidate.range && (await readPassage(candidate, candidate.range, charsLeft))
+    charsLeft -= joined?.charsRead ?? 0
+    hits.push({ hit: withShaping(hit, candidate, joined?.passage), source })
+  }
+  return { hits, isCut: isCut || allowed.length < results.length }
 }
 
-/** Like {@link readHits}, but also explains the hits if the request asks for it. */
-async function readExplainedHits(
-  ordered: OrderedRanking<BaseRanking>,
-  candidates: readonly ScoredRecord[],
-): Promise<Map<number, SearchHit>> {
-  const { ranking } = ordered
-  const hits = await readHits(ranking, candidates)
-  if (!ranking.plan.explains) return hits
-  const explanations = await explainRecords(ordered, [...hits.keys()])
-  return new Map(
-    [...hits].map(([record, hit]) => [record, { ...hit, explanation: explanations.get(record)! }]),
-  )
+/** Returns the number of hits that can be explained. Explanations of a long question are longer than passages. */
+function hitsMax(ranking: BaseRanking | undefined): number {
+  if (!ranking?.plan.explains) return limits.topKMax
+  const words = queryWords(ranking.plan.text ?? '').length
+  return Math.ceil(limits.answerChars / (explanationChars + explainedWordChars * words))
 }
 
-async function withShaping(hit: SearchHit, candidate: ShapedCandidate): Promise<SearchHit> {
-  const { changes, range } = candidate
+/** Coverage and explanations of the hits of a knowledge base. */
+interface HitDetails {
+  /** By record number; undefined if the request does not ask for it. */
+  readonly coverage: ReadonlyMap<number, number> | undefined
+  readonly explanations: Awaited<ReturnType<typeof explainRecords>> | undefined
+}
+
+async function readDetails(
+  source: OrderedRanking<BaseRanking>,
+  records: readonly number[],
+): Promise<HitDetails> {
+  const { context, plan } = source.ranking
+  const { visibility } = plan.constraints
+  const [coverage, explanations] = await Promise.all([
+    plan.showCoverage
+      ? countOccurrences(context, plan.text!, records, { visibility }).then(coverageByRecord)
+      : undefined,
+    plan.explains ? explainRecords(source, records) : undefined,
+  ])
+  return { coverage, explanations }
+}
+
+function withShaping(
+  hit: SearchHit,
+  { changes }: ShapedCandidate,
+  passage: JoinedPassage | undefined,
+): SearchHit {
   const explained = hit.explanation ? { ...hit, explanation: { ...hit.explanation, ...changes } } : hit
-  const passage = range && (await readPassage(candidate, range))
   if (!passage) return explained
   return {
     ...explained,
@@ -97,12 +105,16 @@ async function withShaping(hit: SearchHit, candidate: ShapedCandidate): Promise<
   }
 }
 
-function toHit(view: RecordView, score: number, coverage: number | undefined): SearchHit {
+function toHit(
+  { candidate: { record, score }, view }: ReadCandidate<SearchCandidate>,
+  { coverage, explanations }: HitDetails,
+): SearchHit {
   return {
     id: view.id,
     score,
-    ...(coverage !== undefined && { coverage }),
+    ...(coverage && { coverage: coverage.get(record) ?? 0 }),
     payload: toApiPayload(view),
     ...(view.vector && { vector: Array.from(view.vector) }),
+    ...(explanations && { explanation: explanations.get(record)! }),
   }
 }

@@ -119,10 +119,15 @@ export class ManySearcher {
       const before = allWithCurrentRights(ranked, current)
       const merge = (rankings: readonly BaseRanking[]) => mergeRankings(rankings, body.text)
       const { rankings, results } = await searcher.shapeResults(before, merge, caller.signal)
-      const read = await readResults(results.slice(0, body.topK))
-      const ignored = [...new Set(rankings.flatMap(ranking => ranking.ignored))]
+      const { hits, isCut } = await readResults(results.slice(0, body.topK))
+      const ignored = new Set([...rankings.flatMap(ranking => ranking.ignored), ...(isCut ? ['topK'] : [])])
       const searched = rankings.map(describeSearch)
-      return { hits: read.map(toKnowledgeBaseHit), mode: commonMode(rankings), ignored, searched }
+      return {
+        hits: hits.map(toKnowledgeBaseHit),
+        mode: commonMode(rankings),
+        ignored: [...ignored],
+        searched,
+      }
     }
     for (let attempt = 1; ; attempt++) {
       try {

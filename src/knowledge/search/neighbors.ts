@@ -3,6 +3,7 @@ import { startPayloadKey } from '../../contract/fields.ts'
 import { limits } from '../../contract/limits.ts'
 import type { RecordView } from '../../storage/content.ts'
 import { matchesFilter } from '../../storage/filter.ts'
+import { totalRecordChars } from '../../storage/record-length.ts'
 import { requireListing } from '../../storage/store-features.ts'
 import { type ChunkRange, documentKeyText, type ShapedCandidate } from './shaped-candidate.ts'
 
@@ -83,13 +84,16 @@ function unionOf(a: ChunkRange, b: ChunkRange): ChunkRange {
 
 /**
  * Reads the chunks in the range of a candidate, and joins them. Omits chunks that the caller may not see or that do not match
- * the filter, those beyond them, and those that would make the passage too long. Returns undefined if the candidate was
+ * the filter, those beyond them, and those that would make the passage too long. `passage` is undefined if the candidate was
  * deleted or replaced in the meantime.
+ *
+ * @param charsMax  total length of the chunks, in characters of JSON, after which no others are read
  */
 export async function readPassage(
   { source, record, view }: ShapedCandidate,
   { first, last }: ChunkRange,
-): Promise<JoinedPassage | undefined> {
+  charsMax: number,
+): Promise<{ passage: JoinedPassage | undefined; charsRead: number }> {
   const { context, plan } = source.ranking
   const { visibility, filter } = plan.constraints
   const listed = await requireListing(context.store).listByDocument(context.key, {
@@ -97,13 +101,16 @@ export async function readPassage(
     ...(first > 0 && { after: { chunkIndex: first - 1, id: lastId } }),
     limit: last - first + 1,
     visibility,
+    charsMax,
   })
   const chunks = listed.filter(({ payload }) => matchesFilter(filter, payload))
   const byIndex = new Map(chunks.map(chunk => [chunk.chunkIndex, chunk]))
-  if (byIndex.get(view.chunkIndex)?.record !== record) return undefined
+  const charsRead = totalRecordChars(listed)
+  if (byIndex.get(view.chunkIndex)?.record !== record) return { passage: undefined, charsRead }
   const range = fittingRange(byIndex, view.chunkIndex!, { first, last })
   const indexes = Array.from({ length: lengthOf(range) }, (_, offset) => range.first + offset)
-  return { chunks: range, text: joinText(indexes.map(index => byIndex.get(index)!)) }
+  const text = joinText(indexes.map(index => byIndex.get(index)!))
+  return { passage: { chunks: range, text }, charsRead }
 }
 
 /** Widens the range of one chunk on both sides in turn, to existing chunks within the limits. */

@@ -6,12 +6,15 @@ import { applyBoosts } from './boosts.ts'
 import { diversify } from './diversity.ts'
 import { groupByDocument } from './grouping.ts'
 import { joinNeighbors } from './neighbors.ts'
+import { readCandidates } from './read-candidates.ts'
 import { documentKeyText, type RankedCandidate, type ShapedCandidate } from './shaped-candidate.ts'
 import { needsIngestTimes, type Shaping } from './shaping.ts'
 
 const concurrentReadsMax = 8
 /** Maximum number of candidates whose texts are in memory at the same time. */
 export const shapedCandidatesMax = 10_000
+/** Total length of the candidates, in characters of JSON, after which no others are read. */
+const shapedCharsMax = 16_000_000
 
 /** Changes the results of a search after ranking: by boosts, diversity, joined neighbors, and grouping, in this order. */
 export class ResultShaper {
@@ -21,12 +24,14 @@ export class ResultShaper {
 
   /**
    * Applies the stages to the candidates of a search. Omits candidates that no longer exist, and those beyond the first
-   * {@link shapedCandidatesMax}.
+   * {@link shapedCandidatesMax}, or beyond a total length.
    *
    * @param candidates  best first
    */
   async shape(candidates: readonly RankedCandidate[], shaping: Shaping): Promise<ShapedCandidate[]> {
-    const read = await readViews(candidates.slice(0, shapedCandidatesMax))
+    const shaped = candidates.slice(0, shapedCandidatesMax)
+    const { read: found } = await readCandidates(shaped, { vectors: false, charsMax: shapedCharsMax })
+    const read = found.map(({ candidate, view }): ShapedCandidate => ({ ...candidate, view, changes: {} }))
     const ingestedAt = needsIngestTimes(shaping) ? await this.readIngestTimes(read) : undefined
     const boosted = applyBoosts(read, shaping.boosts, this.parts.clock.now(), candidate =>
       ingestedAt?.get(documentKeyText(candidate)),
@@ -58,20 +63,4 @@ export class ResultShaper {
     )
     return times
   }
-}
-
-/** Reads the records of candidates with the constraints of their searches. Omits those that no longer exist. */
-async function readViews(candidates: readonly RankedCandidate[]): Promise<ShapedCandidate[]> {
-  const views = new Map<RankedCandidate['source'], Map<number, ShapedCandidate['view']>>()
-  for (const source of new Set(candidates.map(candidate => candidate.source))) {
-    const { context, plan } = source.ranking
-    const numbers = candidates.filter(other => other.source === source).map(({ record }) => record)
-    const { visibility } = plan.constraints
-    const read = await context.store.read(context.key, numbers, { vectors: false, visibility })
-    views.set(source, new Map(read.map(view => [view.record, view])))
-  }
-  return candidates.flatMap(candidate => {
-    const view = views.get(candidate.source)!.get(candidate.record)
-    return view ? [{ ...candidate, view, changes: {} }] : []
-  })
 }

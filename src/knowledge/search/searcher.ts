@@ -41,7 +41,7 @@ export interface SearchResult {
   readonly hits: SearchHit[]
   /** The mode that was used. See {@link modeUsed}. */
   readonly mode: string
-  /** Request fields that had no effect. */
+  /** Request fields that had no effect, or not their whole effect: `topK` if the hits got too long for an answer. */
   readonly ignored: string[]
   /** The knowledge bases that were searched. */
   readonly searched: readonly SearchedBase[]
@@ -123,9 +123,10 @@ export class Searcher {
   ): Promise<SearchResult> {
     return this.searchInTurns(openContext, body, caller, async (_, ranking) => {
       const { results } = await this.shapeResults([ranking], candidatesOf, caller.signal)
-      const hits = (await readResults(results.slice(0, body.topK))).map(({ hit }) => hit)
+      const { hits, isCut } = await readResults(results.slice(0, body.topK))
       const searched = [describeSearch(ranking)]
-      return { hits, mode: modeUsed(ranking), ignored: [...ranking.ignored], searched }
+      const ignored = isCut ? [...ranking.ignored, 'topK'] : [...ranking.ignored]
+      return { hits: hits.map(({ hit }) => hit), mode: modeUsed(ranking), ignored, searched }
     })
   }
 

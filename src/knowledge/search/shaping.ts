@@ -1,6 +1,6 @@
 import { WbError } from '../../contract/errors.ts'
 import type { SearchRequest } from '../../contract/knowledge.ts'
-import { ingestedAtField } from '../../contract/search-shaping.ts'
+import { ingestedAtField } from '../../contract/payload-keys.ts'
 import { createMatcher, type FilterMatcher, parseFilter } from '../../storage/filter.ts'
 
 /** The stages of a request that change its results after ranking. */

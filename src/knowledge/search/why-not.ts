@@ -6,8 +6,8 @@ import { WbError } from '../../contract/errors.ts'
 import type { SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Remedy, WhyNot } from '../../contract/search-explanation.ts'
-import type { RecordView, ScoredRecord } from '../../storage/content.ts'
-import { matchesFilter, parseFilter } from '../../storage/filter.ts'
+import type { ScoredRecord } from '../../storage/content.ts'
+import { parseFilter } from '../../storage/filter.ts'
 import { requireListing } from '../../storage/store-features.ts'
 import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
@@ -17,10 +17,7 @@ import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
 import { createShaping, noShaping, type Shaping } from './shaping.ts'
 
-/**
- * Number of passages of a document that are considered: the first ones, and the best ones of each list. The work occupies a
- * place in the search queue.
- */
+/** Number of passages of a document that are considered: the first ones, and the best ones of each list. */
 const firstPassagesMax = 1_000
 const bestPassagesMax = 100
 /** Number of results, best first, that are listed besides the last one. */
@@ -104,34 +101,34 @@ export class WhyNotSearch {
     return searcher.inspect(openContext, body, caller, async search => {
       // The rights of the caller can change while the search waits.
       const { documentId } = await documents.get(key, caller)
-      const { filter } = search.ranking.plan.constraints
-      const passages = await readPassages(search, documentId)
-      if (passages.length === 0) return undefined
-      const matching = passages.filter(({ payload }) => matchesFilter(filter, payload))
-      if (matching.length === 0) return { ...noRank, stage: 'filter', remedies: [{ action: 'removeFilter' }] }
-      return this.rank(search, documentId, matching)
+      const records = await listPassages(search, documentId)
+      if (records.length > 0) return this.rank(search, documentId, records)
+      if (!(await hasPassages(search, documentId))) return undefined
+      return { ...noRank, stage: 'filter', remedies: [{ action: 'removeFilter' }] }
     })
   }
 
   private async rank(
     search: RankedSearch,
     documentId: string,
-    passages: readonly RecordView[],
+    records: readonly number[],
   ): Promise<RankAnswer> {
     const { ranking, results } = search
-    const { topK } = ranking.plan
-    const byRecord = new Map(passages.map(view => [view.record, view]))
-    const own = await this.rankPassages(search, documentId, [...byRecord.keys()])
-    const index = results.findIndex(({ record }) => byRecord.has(record))
+    const { context, plan } = ranking
+    const { topK } = plan
+    const known = new Set(records)
+    const own = await this.rankPassages(search, documentId, records)
+    const index = results.findIndex(({ record }) => known.has(record))
     const best = results[index]?.record ?? own.best
-    const cause = index >= topK ? await findCause(search, byRecord) : undefined
+    const cause = index >= topK ? await findCause(search, known) : undefined
     const stage = cause?.stage ?? stageOf(ranking, index, best)
-    const [explanations, deep] = await Promise.all([
+    const { visibility } = plan.constraints
+    const [explanations, deep, [view]] = await Promise.all([
       explainRecords(search, [best]),
       search.rankAgain({ limit: limits.topKMax }),
+      context.store.read(context.key, [best], { vectors: false, visibility }),
     ])
     const { lists, words } = explanations.get(best)!
-    const { id, chunkIndex } = byRecord.get(best)!
     const missing = words.filter(({ score, passages }) => score === 0 && passages > 0)
     const remedies = remediesFor({
       stage,
@@ -146,7 +143,7 @@ export class WhyNotSearch {
       rank: index < 0 ? null : index + 1,
       score: results[index]?.score ?? null,
       cutoffScore: results[topK - 1]?.score ?? null,
-      passage: { id, chunkIndex },
+      passage: view ? { id: view.id, chunkIndex: view.chunkIndex } : null,
       lists: lists.map(list => {
         const place = deep[list.name].findIndex(({ record }) => record === best)
         return {
@@ -204,7 +201,7 @@ export class WhyNotSearch {
  */
 async function findCause(
   { ranking, reshape }: RankedSearch,
-  passages: ReadonlyMap<number, unknown>,
+  passages: ReadonlySet<number>,
 ): Promise<{ stage?: 'diversity' | 'boosts'; isGrouped: boolean }> {
   const { shaping, topK } = ranking.plan
   const current = shaping ?? noShaping
@@ -262,19 +259,26 @@ function scoresOf(list: readonly ScoredRecord[]): Map<number, number> {
   return new Map(list.map(({ record, score }) => [record, score]))
 }
 
-/** Reads the first passages of a document, and its best passages in each list. */
-async function readPassages(search: RankedSearch, documentId: string): Promise<RecordView[]> {
+/**
+ * Returns the numbers of the first passages of a document that match the filter of the search, and of its best ones in each
+ * list.
+ */
+async function listPassages(search: RankedSearch, documentId: string): Promise<number[]> {
   const { context, plan } = search.ranking
-  const { store, key } = context
-  const { visibility } = plan.constraints
-  const page = { documentId, after: undefined, limit: firstPassagesMax, visibility }
-  const passages = await requireListing(store).listByDocument(key, page)
-  if (passages.length < firstPassagesMax) return passages
+  const query = { documentId, limit: firstPassagesMax, ...plan.constraints }
+  const first = await requireListing(context.store).numbersByDocument(context.key, query)
+  if (first.length < firstPassagesMax) return first
   const best = await search.rankAgain({ limit: bestPassagesMax, filter: ofDocument(documentId) })
-  const known = new Set(passages.map(({ record }) => record))
   const others = Object.values(best).flatMap(list => list.map(({ record }) => record))
-  const missing = [...new Set(others)].filter(record => !known.has(record))
-  return [...passages, ...(await store.read(key, missing, { vectors: false, visibility }))]
+  return [...new Set([...first, ...others])]
+}
+
+/** Returns true if a document has passages, even if none matches the filter of the search. */
+async function hasPassages({ ranking }: RankedSearch, documentId: string): Promise<boolean> {
+  const { context, plan } = ranking
+  const query = { documentId, limit: 1, visibility: plan.constraints.visibility, filter: undefined }
+  const numbers = await requireListing(context.store).numbersByDocument(context.key, query)
+  return numbers.length > 0
 }
 
 function ofDocument(documentId: string) {

@@ -28,6 +28,7 @@ import {
   type WordScores,
 } from '../content.ts'
 import { createMatcher, joinFilters } from '../filter.ts'
+import { takeRecords } from '../record-length.ts'
 import type { RowStore, Write, WriteFailure, WriteOutcome } from '../rows.ts'
 import { collectionMissing, requireSearchableSpace, requireVectorDimension } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
@@ -72,6 +73,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     },
     listing: {
       listByDocument: async (key, query) => store.listByDocument(key, query),
+      numbersByDocument: async (key, query) => store.numbersByDocument(key, query),
       listDirect: async (key, query) => store.listDirect(key, query),
     },
     spaces: {
@@ -415,15 +417,16 @@ class MemoryContent {
   read(
     key: SpaceKey,
     records: readonly number[],
-    { vectors, visibility }: { vectors: boolean; visibility: Visibility },
+    { vectors, visibility, charsMax }: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): RecordView[] {
     const visible = new Map(this.#visibleRecords(key, { visibility }).map(record => [record.record, record]))
     const space = this.#requireSpace(key)
     if (vectors) requireSearchableSpace(key, space.generation, undefined)
-    return records.flatMap(number => {
+    const views = records.flatMap(number => {
       const record = visible.get(number)
       return record ? [toRecordView(record, vectors ? space.vectors.get(number) : undefined)] : []
     })
+    return takeRecords(views, { charsMax })
   }
 
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {
@@ -437,16 +440,30 @@ class MemoryContent {
       documentId: string
       after?: { chunkIndex: number | null; id: string }
       limit: number
+      charsMax?: number
       visibility: Visibility
     },
   ): RecordView[] {
-    const { after } = query
-    return this.#visibleRecords(key, query)
-      .filter(({ documentId }) => documentId === query.documentId)
-      .sort(comparePositions)
+    const { after, documentId, visibility } = query
+    const views = this.#recordsOf(key, documentId, { visibility })
       .filter(record => !after || comparePositions(record, after) > 0)
-      .slice(0, query.limit)
       .map(record => toRecordView(record, undefined))
+    return takeRecords(views, query)
+  }
+
+  numbersByDocument(
+    key: CollectionKey,
+    { documentId, limit, ...constraints }: { documentId: string; limit: number } & SearchConstraints,
+  ): number[] {
+    return this.#recordsOf(key, documentId, constraints)
+      .slice(0, limit)
+      .map(({ record }) => record)
+  }
+
+  #recordsOf(key: CollectionKey, documentId: string, constraints: SearchConstraints): MemoryRecord[] {
+    return this.#visibleRecords(key, constraints)
+      .filter(record => record.documentId === documentId)
+      .sort(comparePositions)
   }
 
   listDirect(

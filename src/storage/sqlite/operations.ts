@@ -10,6 +10,7 @@ import type {
   RecordVector,
   RecordView,
   ScoredRecord,
+  SearchConstraints,
   SpaceKey,
   SpaceLease,
   StoreFile,
@@ -161,13 +162,20 @@ export function createReadOperations(connection: SqliteConnection, workers?: Sca
     read: (
       input: SpaceInput & {
         records: readonly number[]
-        options: { vectors: boolean; visibility: Visibility }
+        options: { vectors: boolean; visibility: Visibility; charsMax?: number }
       },
     ): RecordView[] => records.read(input.key, input.records, input.options),
     owners: (input: KeyedInput & { ids: readonly string[]; visibility: Visibility }): RecordOwner[] =>
       records.owners(input.key, input.ids, input.visibility),
     listByDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
       records.listByDocument(input.key, input.query),
+    numbersByDocument: ({
+      key,
+      query,
+    }: KeyedInput & {
+      query: { documentId: string; limit: number } & SearchConstraints
+    }): number[] =>
+      records.numbersByDocument(key, query, collection => allowedRecords.allowed(collection, query)),
     listDirect: (input: KeyedInput & { query: DirectQuery }): RecordView[] =>
       records.listDirect(input.key, input.query),
     async stats(input: KeyedInput) {

@@ -7,6 +7,8 @@ import {
 } from '../content.ts'
 import { damagedStore } from '../damaged-store.ts'
 import { createMatcher, matchesFilter } from '../filter.ts'
+import { takeRecords } from '../record-length.ts'
+import type { RecordSet } from '../record-set.ts'
 import { requireSearchableSpace } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
@@ -35,6 +37,7 @@ export interface DocumentQuery {
   readonly documentId: string
   readonly after?: { readonly chunkIndex: number | null; readonly id: string }
   readonly limit: number
+  readonly charsMax?: number
   readonly visibility: Visibility
 }
 
@@ -56,26 +59,37 @@ export class RecordReader {
   read(
     key: SpaceKey,
     records: readonly number[],
-    { vectors, visibility }: { vectors: boolean; visibility: Visibility },
+    { vectors, visibility, charsMax }: { vectors: boolean; visibility: Visibility; charsMax?: number },
   ): RecordView[] {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       if (vectors) requireSearchableSpace(key, collection.generation, undefined)
-      const isVisible = createMatcher(visibility.filter)
-      const statement = this.#connection.prepare<RecordRow>(
-        `SELECT ${columns} FROM record WHERE record = ? AND collection = ?`,
-      )
-      const rows = records.map(record => statement.get(record, collection.id))
-      const views = rows
-        .filter(row => row !== undefined)
-        .map(decodeRecord)
-        .filter(({ payload }) => isVisible(payload))
-      if (!vectors) return views
-      return views.map(view => {
-        const vector = this.#vector(collection, view.record)
-        return vector ? { ...view, vector } : view
-      })
+      const views = this.#visibleRecords(collection, records, visibility)
+      return takeRecords(vectors ? this.#withVectors(collection, views) : views, { charsMax })
     })
+  }
+
+  *#visibleRecords(
+    { id }: CollectionRow,
+    records: readonly number[],
+    visibility: Visibility,
+  ): Generator<RecordView> {
+    const isVisible = createMatcher(visibility.filter)
+    const statement = this.#connection.prepare<RecordRow>(
+      `SELECT ${columns} FROM record WHERE record = ? AND collection = ?`,
+    )
+    for (const record of records) {
+      const row = statement.get(record, id)
+      const view = row && decodeRecord(row)
+      if (view && isVisible(view.payload)) yield view
+    }
+  }
+
+  *#withVectors(collection: CollectionRow, views: Iterable<RecordView>): Generator<RecordView> {
+    for (const view of views) {
+      const vector = this.#vector(collection, view.record)
+      yield vector ? { ...view, vector } : view
+    }
   }
 
   owners(key: CollectionKey, ids: readonly string[], visibility: Visibility): RecordOwner[] {
@@ -94,26 +108,65 @@ export class RecordReader {
    *
    * @throws collection_unavailable  there is no such collection
    */
-  listByDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
+  listByDocument(key: CollectionKey, query: DocumentQuery): RecordView[] {
     return this.#connection.snapshot(() => {
       const { id } = requireCollection(this.#connection, key)
-      const isVisible = createMatcher(visibility.filter)
-      const views: RecordView[] = []
-      for (const range of rangesAfter(after)) {
-        const rows = this.#connection
-          .prepare<RecordRow>(
-            `SELECT ${columns} FROM record INDEXED BY record_by_document
-              WHERE collection = ? AND document_id = ? AND ${range.where} ORDER BY chunk_index, id`,
-          )
-          .iterate(id, documentId, ...range.values)
-        for (const row of rows) {
-          if (views.length >= limit) return views
-          const view = decodeRecord(row)
-          if (isVisible(view.payload)) views.push(view)
-        }
-      }
-      return views
+      return takeRecords(this.#visibleRecordsOf(id, query), query)
     })
+  }
+
+  *#visibleRecordsOf(
+    collection: number,
+    { documentId, after, visibility }: DocumentQuery,
+  ): Generator<RecordView> {
+    const isVisible = createMatcher(visibility.filter)
+    for (const row of this.#rowsOf<RecordRow>(columns, { collection, documentId, after })) {
+      const view = decodeRecord(row)
+      if (isVisible(view.payload)) yield view
+    }
+  }
+
+  /**
+   * Returns the numbers of the first records of a document, in the order of {@link listByDocument}. Reads no payloads.
+   *
+   * @param allowedOf  returns the records to include; undefined for all records
+   * @throws collection_unavailable  there is no such collection
+   */
+  numbersByDocument(
+    key: CollectionKey,
+    { documentId, limit }: { documentId: string; limit: number },
+    allowedOf: (collection: CollectionRow) => RecordSet | undefined,
+  ): number[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      const allowed = allowedOf(collection)
+      const numbers: number[] = []
+      for (const { record } of this.#rowsOf<{ record: number }>('record', {
+        collection: collection.id,
+        documentId,
+      })) {
+        if (numbers.length === limit) break
+        if (!allowed || allowed.has(record)) numbers.push(record)
+      }
+      return numbers
+    })
+  }
+
+  *#rowsOf<Row>(
+    selected: string,
+    {
+      collection,
+      documentId,
+      after,
+    }: { collection: number; documentId: string; after?: DocumentQuery['after'] },
+  ): Generator<Row> {
+    for (const range of rangesAfter(after))
+      yield* this.#connection
+        .prepare<Row>(
+          `SELECT ${selected} FROM record INDEXED BY record_by_document
+            WHERE collection = ? AND document_id = ? AND ${range.where} ORDER BY chunk_index, id`,
+        )
+        .iterate(collection, documentId, ...range.values)
   }
 
   /**

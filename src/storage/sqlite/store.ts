@@ -145,6 +145,7 @@ export function createContentStore(
     } satisfies LexicalSearch,
     listing: {
       listByDocument: (key, query) => calls.run(() => reads.run('listByDocument', { key, query })),
+      numbersByDocument: (key, query) => calls.run(() => reads.run('numbersByDocument', { key, query })),
       listDirect: (key, query) => calls.run(() => reads.run('listDirect', { key, query })),
     } satisfies RecordListing,
     spaces,
