@@ -6,7 +6,7 @@ import { toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
 import { type JoinedPassage, readPassage } from './neighbors.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
-import { type ReadCandidate, readCandidates, rankingsOf } from './read-candidates.ts'
+import { type ReadCandidate, rankingsOf, readCandidates } from './read-candidates.ts'
 import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { coverageByRecord } from './word-weights.ts'
 
