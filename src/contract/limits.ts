@@ -52,6 +52,8 @@ export const limits = {
 
   filterDepth: 32,
   filterNodes: 1_000,
+  /** Maximum number of nodes of the filters of all boosts, which are evaluated for each candidate. */
+  boostNodes: 100,
 
   nameChars: 1_000,
   descriptionChars: 10_000,

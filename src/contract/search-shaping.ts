@@ -18,9 +18,9 @@ const Recency = z
 /** A change of the scores of some candidates. */
 const SearchBoost = z
   .object({
-    filter: filter
-      .optional()
-      .meta({ description: 'condition on passages whose score is multiplied by `factor`' }),
+    filter: filter.optional().meta({
+      description: `condition on passages whose score is multiplied by \`factor\`; the filters of all boosts have at most ${limits.boostNodes} nodes together`,
+    }),
     recency: Recency.optional().meta({
       description:
         'boosts new documents: the score is multiplied by `factor` at age 0, and by a number closer to 1 the older the document is',

@@ -365,3 +365,13 @@ test.each<[object, string]>([
   expect(status).toBe(400)
   expect(body.error).toMatchObject({ code: 'validation_error', message: expect.stringContaining(message) })
 })
+
+test('rejects boosts that have too many conditions together', async () => {
+  const { wb, base } = await openBase()
+  const boosts = [40, 60].map(values => ({ filter: { type: { $in: Array(values).fill('a') } }, factor: 2 }))
+  const { status, body } = await wb.send(`POST ${base.path}/search`, { text: 'pump', boosts })
+  expect(status).toBe(400)
+  expect(body.error).toMatchObject({
+    message: `boosts.1.filter.type.$in: the filter has more than ${limits.boostNodes} nodes`,
+  })
+})
