@@ -36,7 +36,7 @@ const PIECE_CHARS_MAX = 1_000
 
 /**
  * Maximum work of a check, which blocks the main thread for some tens of milliseconds. `pairs` are sentences times pieces,
- * which are compared in meaning, and `termPairs` are terms of sentences times pieces. A long honest answer needs a fifth.
+ * which are compared in meaning, and `termPairs` are terms of sentences times pieces. A long answer with many passages needs about half of it.
  */
 const CHECK_MAX = { sentences: 200, pieces: 2_000, pairs: 50_000, termPairs: 500_000 }
 
