@@ -43,7 +43,7 @@ for (const { half, passages, sentences } of topics) {
   for (const [kind, text] of sentences) {
     // A sentence that is not checked is never marked.
     const [claim] = claimsIn(text)
-    const [support] = claim ? await supportOf([claim.text], evidence, embed) : [1]
+    const [support] = (claim && (await supportOf([claim.text], evidence, embed))) ?? [1]
     scored.push({ half, kind, text, isSupported: supportedKinds.includes(kind), support: support! })
   }
   for (let from = 0; from + answerSentences <= sentences.length; from += answerSentences) {

@@ -30,13 +30,20 @@ export class RerankerPauses {
   /**
    * Call this before a request.
    *
+   * @returns a function to call if the request is canceled: if it was the first after a pause, another search may call the service
    * @throws ProviderFailure  the service is paused
    */
-  start(service: RerankingService): void {
+  start(service: RerankingService): () => void {
     const failure = this.failure(service)
     if (failure) throw failure
-    const { count } = this.#timeouts.get(keyOf(service)) ?? { count: 0 }
-    if (count >= timeoutsMax) this.#timeouts.set(keyOf(service), { count, atMs: this.clock.now() })
+    const key = keyOf(service)
+    const ended = this.#timeouts.get(key)
+    if (!ended || ended.count < timeoutsMax) return () => {}
+    const restarted = { ...ended, atMs: this.clock.now() }
+    this.#timeouts.set(key, restarted)
+    return () => {
+      if (this.#timeouts.get(key) === restarted) this.#timeouts.set(key, ended)
+    }
   }
 
   /** Records that a request timed out. */
@@ -51,7 +58,7 @@ export class RerankerPauses {
   }
 }
 
-/** A service that was changed gets a new key, so it is called at once. */
-function keyOf({ rerankingServiceId, updatedAt }: RerankingService): string {
-  return `${rerankingServiceId} ${updatedAt}`
+/** A service that was changed gets a new key, so it is called at once. Services of several workspaces can have one ID. */
+function keyOf({ workspaceId, rerankingServiceId, updatedAt }: RerankingService): string {
+  return `${workspaceId} ${rerankingServiceId} ${updatedAt}`
 }

@@ -92,12 +92,13 @@ export function openReranker(service: RerankingService, deps: RerankerDependenci
     async score(question, passages, signal) {
       const score = isChat ? scoreByChatModel : scoreByProtocol
       const scoreAll = (scoreSignal: AbortSignal) => score(service, { question, passages }, scoreSignal, deps)
-      deps.pauses.start(service)
+      const cancel = deps.pauses.start(service)
       try {
         const scores = await withTimeout(deps.clock, timeoutMs, scoreAll, signal)
         deps.pauses.recordResponse(service)
         return scores
       } catch (error) {
+        if (signal.aborted) cancel()
         signal.throwIfAborted()
         const failure = error instanceof TimedOut ? providerTimeout(error) : error
         const hasTimedOut = failure instanceof ProviderFailure && failure.cause instanceof TimedOut

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
 import { rerankingServices } from '../../src/contract/services.ts'
@@ -259,6 +260,37 @@ describe('a service that hangs is skipped', () => {
     clock.advance(30_000)
     expect(await countRequests(1)).toBe(1)
     expect(await countRequests(3)).toBe(3)
+  })
+
+  test('and then called by the next search if the first one is canceled', async () => {
+    clock.advance(30_000)
+    provider.script({ hangs: true })
+    const reader = new AbortController()
+    const canceled = wb.runtime.fetch(
+      new Request(`http://localhost${base.path}/search`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ text: question }),
+        signal: reader.signal,
+      }),
+    )
+    await waitUntil(() => provider.received.length === 4)
+    reader.abort()
+    await canceled.catch(() => {})
+    expect((await searchTexts(wb, base)).ignored).toBeNull()
+    expect(await countRequests(3)).toBe(3)
+  })
+
+  test('only in its workspace', async () => {
+    const rerankingServiceId = randomUUID()
+    const [paused, other] = [
+      await baseWithService({ credentialRef: null, rerankingServiceId }),
+      await baseWithService({ credentialRef: null, rerankingServiceId }),
+    ]
+    base = paused
+    for (let count = 0; count < 3; count++) await searchUntilTimeout()
+    expect((await searchTexts(wb, paused)).ignored).toBe('rerank')
+    expect((await searchTexts(wb, other)).ignored).toBeNull()
   })
 
   test('until it is changed', async () => {

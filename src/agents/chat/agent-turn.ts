@@ -46,7 +46,7 @@ export interface AgentTurnOptions {
   /** Undefined to store answers without a check. */
   readonly answerCheck: Pick<AnswerCheck, 'unsupportedSentences'> | undefined
   readonly bases: readonly TurnBase[]
-  readonly agent: Pick<Agent, 'systemPrompt'>
+  readonly agent: Pick<Agent, 'systemPrompt' | 'workspaceId'>
   readonly dataTags: DataTags
   readonly system: string
   /** Passages in the prompt. */
@@ -438,7 +438,8 @@ export class AgentTurn {
     if (passages.some(isOff) || !texts.every(text => text !== undefined)) return undefined
     const titles = passages.flatMap(({ title, sourceFilename }) => [title, sourceFilename])
     const context = [question, agent.systemPrompt, ...titles, ...this.#factResults].filter(Boolean).join('\n')
-    return answerCheck.unsupportedSentences(content, { passages: texts, context }, signal)
+    const { workspaceId } = agent
+    return answerCheck.unsupportedSentences(content, { passages: texts, context }, { workspaceId, signal })
   }
 
   /** Stores the partial answer, marked as interrupted. */

@@ -34,6 +34,12 @@ const COMMON_TERMS_MIN = { supported: 0.5, number: 0.6, negation: 0.75 }
 /** Maximum length of a piece of a passage. The sentence model reads about 256 tokens of a text. */
 const PIECE_CHARS_MAX = 1_000
 
+/**
+ * Maximum work of a check, which blocks the main thread for some tens of milliseconds. `pairs` are sentences times pieces,
+ * which are compared in meaning, and `termPairs` are terms of sentences times pieces. A long answer with many passages needs about half of it.
+ */
+const CHECK_MAX = { sentences: 200, pieces: 2_000, pairs: 50_000, termPairs: 500_000 }
+
 /** Frequent English words that other languages rarely use. */
 const englishWords = new Set(
   'the of and to is are for with that this these it its you your by from be been has have not or which at as if can when they their'.split(
@@ -46,16 +52,24 @@ const ENGLISH_SHARE_MIN = 0.1
 /**
  * Returns the support of sentences by passages, from -1 to 1: the largest share of the terms of a sentence that a sentence
  * of a passage contains, or if that is below one half, the largest similarity in meaning. Sentences with a number or name
- * that occurs nowhere in the evidence get -1, and so do sentences that repeat a sentence of a passage but negate it.
+ * that occurs nowhere in the evidence get -1, and so do sentences that repeat a sentence of a passage but negate it. Returns
+ * undefined if too much would have to be compared.
  */
 export async function supportOf(
   sentences: readonly string[],
   { passages, context }: Evidence,
   embed: EmbedTexts,
-): Promise<number[]> {
+): Promise<number[] | undefined> {
+  if (sentences.length > CHECK_MAX.sentences) return undefined
   const pieces = passages.flatMap(piecesOf)
+  const sentenceTerms = sentences.map(sentence => [...new Set(terms(sentence))])
+  const termCount = sentenceTerms.reduce((sum, { length }) => sum + length, 0)
+  if (pieces.length > CHECK_MAX.pieces || sentences.length * pieces.length > CHECK_MAX.pairs) return undefined
+  if (termCount * pieces.length > CHECK_MAX.termPairs) return undefined
   const facts = factsIn([...passages, context].join('\n'))
-  const supports = sentences.map(sentence => supportByWords(sentence, pieces, facts))
+  const supports = sentences.map((text, at) =>
+    supportByWords({ text, terms: sentenceTerms[at]! }, pieces, facts),
+  )
   const unclear = sentences.filter((_, at) => supports[at] === undefined)
   if (unclear.length === 0 || pieces.length === 0) return supports.map(support => support ?? 0)
   const sentenceVectors = await embed(unclear)
@@ -67,15 +81,18 @@ export async function supportOf(
 }
 
 /** Returns undefined if the words of a sentence do not decide its support. */
-function supportByWords(sentence: string, pieces: readonly Piece[], facts: Facts): number | undefined {
-  const sentenceTerms = [...new Set(terms(sentence))]
+function supportByWords(
+  sentence: { readonly text: string; readonly terms: readonly string[] },
+  pieces: readonly Piece[],
+  facts: Facts,
+): number | undefined {
   const shares = pieces.map(
-    piece => sentenceTerms.filter(term => piece.terms.has(term)).length / (sentenceTerms.length || 1),
+    piece => sentence.terms.filter(term => piece.terms.has(term)).length / (sentence.terms.length || 1),
   )
   const share = Math.max(0, ...shares)
-  if (hasUnknownFact(sentence, share, facts)) return CONTRADICTED
+  if (hasUnknownFact(sentence.text, share, facts)) return CONTRADICTED
   const nearest = pieces[shares.indexOf(share)]
-  const isNegated = nearest && negation.test(sentence) !== negation.test(nearest.text)
+  const isNegated = nearest && negation.test(sentence.text) !== negation.test(nearest.text)
   if (isNegated && share >= COMMON_TERMS_MIN.negation) return CONTRADICTED
   return share >= COMMON_TERMS_MIN.supported ? share : undefined
 }

@@ -1,5 +1,5 @@
 import { type AuthContext, subjectName } from '../../access/subject.ts'
-import { FairQueue } from '../../base/fair-queue.ts'
+import { FairLimiter } from '../../base/fair-limiter.ts'
 import { overloaded } from '../../contract/errors.ts'
 
 /** The part of a caller that the queue needs. */
@@ -25,10 +25,11 @@ const waitingMax = 2_000
  * many searches of one do not delay those of another.
  */
 export class SearchQueue {
-  readonly #waiting = new FairQueue<() => void>()
-  #running = 0
+  readonly #limiter: FairLimiter
 
-  constructor(private readonly runningMax = RUNNING_MAX) {}
+  constructor(runningMax = RUNNING_MAX) {
+    this.#limiter = new FairLimiter(runningMax)
+  }
 
   /**
    * Runs `search` when it is the caller's turn. `search` must not use the queue itself.
@@ -43,33 +44,9 @@ export class SearchQueue {
     search: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted()
-    const hasWaited = this.#running >= this.runningMax
-    if (hasWaited) await this.#wait(workspaceId, subjectName(auth) ?? `anonymous ${client}`, signal)
-    else this.#running++
-    try {
-      return await search(hasWaited)
-    } finally {
-      const startNext = this.#waiting.take()
-      if (startNext) startNext()
-      else this.#running--
-    }
-  }
-
-  /** Resolves when an ended search has passed its place on. */
-  #wait(workspaceId: string, caller: string, signal: AbortSignal): Promise<void> {
-    if (this.#waiting.count(workspaceId, caller) >= waitingMax)
+    const member = subjectName(auth) ?? `anonymous ${client}`
+    if (this.#limiter.countWaiting(workspaceId, member) >= waitingMax)
       throw overloaded('too many of your requests are waiting')
-    return new Promise((resolve, reject) => {
-      const start = () => {
-        signal.removeEventListener('abort', drop)
-        resolve()
-      }
-      const drop = () => {
-        this.#waiting.delete(workspaceId, caller, start)
-        reject(signal.reason)
-      }
-      this.#waiting.add(workspaceId, caller, start)
-      signal.addEventListener('abort', drop, { once: true })
-    })
+    return this.#limiter.run({ workspaceId, member, signal }, search)
   }
 }

@@ -141,16 +141,75 @@ test('stores the answer unchecked if the sentence model fails', async () => {
   )
 })
 
+test('does not check an answer of too many sentences', async () => {
+  const chat = await openChat()
+  const hostile = 'q w x the\n\n'.repeat(2_000)
+  expect(await ask(chat, `${faithful}\n\n${hostile}`)).toBeUndefined()
+})
+
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+const { signal } = new AbortController()
+
 test('does not compare texts that are too long', async () => {
   const embed = vi.fn()
-  const log = { debug() {}, info() {}, warn() {}, error() {} }
   const check = new AnswerCheck({ model: { embed }, clock: new TestClock(), log })
-  const passages = ['It is the end of the day. '.repeat(2_000)]
-  const { signal } = new AbortController()
-  expect(
-    await check.unsupportedSentences(`${invented} It is so.`, { passages, context: '' }, signal),
-  ).toBeUndefined()
+  const evidence = { passages: ['It is the end of the day. '.repeat(2_000)], context: '' }
+  const checked = check.unsupportedSentences(`${invented} It is so.`, evidence, { workspaceId: 'w', signal })
+  expect(await checked).toBeUndefined()
   expect(embed).not.toHaveBeenCalled()
+})
+
+test('embeds at most 40 texts at once', async () => {
+  const model = createModel()
+  const embed = vi.fn(model.embed)
+  const check = new AnswerCheck({ model: { embed }, clock: new TestClock(), log })
+  const evidence = { passages: ['It is so.\n\n'.repeat(100)], context: '' }
+  await check.unsupportedSentences(invented, evidence, { workspaceId: 'w', signal })
+  expect(embed.mock.calls.map(([texts]) => texts.length)).toEqual([1, 40, 40, 20])
+})
+
+/** Starts checks of answers of the workspaces, with a model that waits for `release`. */
+function startChecks(workspaceIds: readonly string[]) {
+  const clock = new TestClock()
+  const held: { text: string; release: () => void }[] = []
+  const embed = async ([text]: readonly string[], options: { signal?: AbortSignal }) => {
+    await new Promise<void>((release, reject) => {
+      held.push({ text: text!, release })
+      options.signal!.addEventListener('abort', () => reject(options.signal!.reason))
+    })
+    return [new Float32Array(384)]
+  }
+  const check = new AnswerCheck({ model: { embed }, clock, log })
+  const evidence = { passages: ['It is the end of the day.'], context: '' }
+  const results = workspaceIds.map((workspaceId, at) =>
+    check.unsupportedSentences(`the parcel of the customer${' again'.repeat(at)}`, evidence, {
+      workspaceId,
+      signal,
+    }),
+  )
+  return { clock, held, results }
+}
+
+test('checks one answer at a time, in turns by workspace', async () => {
+  const { held, results } = startChecks(['a', 'a', 'a', 'b'])
+  const sentences: string[] = []
+  for (let call = 1; call <= 8; call++) {
+    await expect.poll(() => held.length).toBe(call)
+    // The sentence of an answer is embedded first, and then that of the passage.
+    if (call % 2 === 1) sentences.push(held.at(-1)!.text)
+    held.at(-1)!.release()
+  }
+  const counts = sentences.map(text => text.split(' again').length - 1)
+  expect(counts).toEqual([0, 1, 3, 2])
+  for (const result of results) expect(await result).toHaveLength(1)
+})
+
+test('does not check an answer that waits for others for two seconds', async () => {
+  const { clock, held, results } = startChecks(['a', 'b'])
+  await expect.poll(() => held.length).toBe(1)
+  clock.advance(2_000)
+  expect(await Promise.all(results)).toEqual([undefined, undefined])
+  expect(held).toHaveLength(1)
 })
 
 /** Opens a chat whose sentence model does not respond during a check. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { claimsIn } from '../../../src/agents/chat/claims.ts'
 import { isEnglish, SUPPORT_MIN, supportOf } from '../../../src/agents/chat/support.ts'
 import { SentenceEncoder } from '../../../src/sentence-model/sentence-encoder.ts'
@@ -12,8 +12,8 @@ const passages = [
 /** Returns the support of a sentence if only words decide. */
 async function supportByWords(sentence: string): Promise<number> {
   const embed = async (texts: readonly string[]) => texts.map(() => new Float32Array(384))
-  const [support] = await supportOf([sentence], { passages, context: 'Anna asks: is 99 too much?' }, embed)
-  return support!
+  const supports = await supportOf([sentence], { passages, context: 'Anna asks: is 99 too much?' }, embed)
+  return supports![0]!
 }
 
 test.each([
@@ -54,6 +54,48 @@ test('reads long words and runs of marks in linear time', async () => {
   expect(performance.now() - started).toBeLessThan(5_000)
 })
 
+/** Counts the look-ups in sets until the end of the test. */
+function countLookups(): () => number {
+  let count = 0
+  class CountingSet<T> extends Set<T> {
+    override has(value: T): boolean {
+      count++
+      return super.has(value)
+    }
+  }
+  vi.stubGlobal('Set', CountingSet)
+  onTestFinished(() => {
+    vi.unstubAllGlobals()
+  })
+  return () => count
+}
+
+const shortLines = (count: number) => `\`\`\`\n${'z\n'.repeat(count)}`
+const longSentence = (terms: number) => Array.from({ length: terms }, (_, at) => `q${at}`).join(' ')
+
+test.each([
+  ['many sentences and many short lines', Array<string>(2_000).fill('q w x the'), shortLines(10_000)],
+  ['many short lines', ['q w x the'], shortLines(10_000)],
+  ['many sentences', Array<string>(2_000).fill('q w x the'), 'The parcel arrives.'],
+  ['the product of both', Array<string>(100).fill('q w x the'), shortLines(1_900)],
+  ['a long sentence', [longSentence(4_000)], shortLines(1_900)],
+])('does not compare %s', async (_, sentences, passage) => {
+  const embed = vi.fn()
+  const count = countLookups()
+  expect(await supportOf(sentences, { passages: [passage], context: '' }, embed)).toBeUndefined()
+  expect(embed).not.toHaveBeenCalled()
+  expect(count()).toBeLessThan(30_000)
+})
+
+test('compares a long answer with many passages', async () => {
+  const embed = vi.fn(async (texts: readonly string[]) => texts.map(() => new Float32Array(384)))
+  const count = countLookups()
+  const sentences = Array<string>(80).fill(longSentence(10))
+  const supports = await supportOf(sentences, { passages: [shortLines(600)], context: '' }, embed)
+  expect(supports).toHaveLength(80)
+  expect(count()).toBeLessThan(1_000_000)
+})
+
 test.each([
   ['You can return the item within 30 days of the delivery.', true],
   ['Sie können den Artikel innerhalb von 30 Tagen nach der Lieferung zurückgeben.', false],
@@ -80,7 +122,7 @@ test('marks half of the unsupported labeled sentences, and few of the others', a
     for (const [at, [kind]] of topic.sentences.entries()) {
       const isSupported = ['verbatim', 'paraphrase', 'merged'].includes(kind)
       const count = counts[isSupported ? 'supported' : 'unsupported']
-      if (texts[at] !== '' && supports[at]! < SUPPORT_MIN) count[0]!++
+      if (texts[at] !== '' && supports![at]! < SUPPORT_MIN) count[0]!++
       count[1]!++
     }
   }
