@@ -1,15 +1,17 @@
+import { FairLimiter } from '../base/fair-limiter.ts'
 import type { accessTools } from '../contract/access-tools.ts'
 import type { audit } from '../contract/audit.ts'
 import type { policy } from '../contract/policy.ts'
 import type { principals } from '../contract/principals.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
-import type { Handlers } from './caller.ts'
+import type { Caller, Handlers } from './caller.ts'
 import type { DecisionRecords } from './decisions/decision-records.ts'
 import type { AccessTools } from './policy/access-tools.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
 import { requireWorkspace } from './require-workspace.ts'
+import { subjectName } from './subject.ts'
 
 export function auditHandlers(records: AuditRecords, decisions: DecisionRecords): Handlers<typeof audit> {
   return {
@@ -70,12 +72,33 @@ export function policyHandlers(
   }
 }
 
+/** Maximum number of questions about all documents that are answered at the same time. Each needs up to about 30 MB. */
+const questionsAtOnce = 2
+
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
+  const limiter = new FairLimiter(questionsAtOnce)
+  /** Answers a question when it is the turn of the caller. */
+  const inTurn = async <Body>(
+    workspaceId: string,
+    caller: Pick<Caller, 'auth' | 'client' | 'signal' | 'reauthorize'>,
+    answer: () => Promise<Body>,
+  ) => {
+    const { auth, client, signal } = caller
+    const member = subjectName(auth) ?? `anonymous ${client}`
+    const body = await limiter.run({ workspaceId, member, signal }, async hasWaited => {
+      if (hasWaited) await caller.reauthorize()
+      return answer()
+    })
+    return { status: 200 as const, body }
+  }
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
-    viewers: async (input, { signal }) => ({ status: 200, body: await tools.viewers(input, signal) }),
-    documents: async (input, { signal }) => ({ status: 200, body: await tools.documents(input, signal) }),
-    counts: async (input, { signal }) => ({ status: 200, body: await tools.counts(input, signal) }),
-    diff: async (input, { signal }) => ({ status: 200, body: await tools.diff(input, signal) }),
+    viewers: (input, caller) =>
+      inTurn(input.params.workspaceId, caller, () => tools.viewers(input, caller.signal)),
+    documents: (input, caller) =>
+      inTurn(input.params.workspaceId, caller, () => tools.documents(input, caller.signal)),
+    counts: (input, caller) =>
+      inTurn(input.params.workspaceId, caller, () => tools.counts(input, caller.signal)),
+    diff: (input, caller) => inTurn(input.params.workspaceId, caller, () => tools.diff(input, caller.signal)),
   }
 }
