@@ -25,8 +25,8 @@ export default class KbInsights extends WbCommand {
     }),
     limit: Flags.integer({
       min: 1,
-      max: limits.insightsMax,
-      default: limits.insightsDefault,
+      max: limits.insightQuestionsMax,
+      default: limits.insightQuestionsDefault,
       summary: 'maximum number of questions in each list',
     }),
     clear: Flags.boolean({ summary: 'delete all recorded searches of the knowledge base' }),

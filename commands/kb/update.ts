@@ -25,7 +25,7 @@ export default class KbUpdate extends WbCommand {
     semantic: semanticFlag(),
     'query-log': Flags.option({
       options: ['on', 'off'] as const,
-      summary: 'record the questions that are searched for, for wb kb insights',
+      summary: 'record questions, so that wb kb insights can show them',
     })(),
     reranking: Flags.string({ summary: 'reranking service name or ID; "" removes it', helpValue: 'NAME' }),
     policy: Flags.string({

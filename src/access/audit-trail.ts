@@ -7,8 +7,8 @@ import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
-import { AuditLosses, AuditQueue, type RecordMerging } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
+import { RecordLosses, type RecordMerging, RecordQueue } from './record-queue.ts'
 import { toRecordedCaller } from './recorded-caller.ts'
 import type { AuthContext } from './subject.ts'
 
@@ -58,16 +58,16 @@ export interface AuditTrailDependencies {
 export class AuditTrail {
   readonly #deps: AuditTrailDependencies
   readonly #logSink: ReturnType<typeof auditLogSink>
-  readonly #losses: AuditLosses
-  readonly #actions: AuditQueue<AuditRow>
+  readonly #losses: RecordLosses
+  readonly #actions: RecordQueue<AuditRow>
   /** A separate queue, so that callers without access cannot displace records of other actions. */
-  readonly #refusals: AuditQueue<AuditRow>
+  readonly #refusals: RecordQueue<AuditRow>
   readonly #listeners = new Set<(records: number) => void>()
 
   constructor(deps: AuditTrailDependencies) {
     this.#deps = deps
     this.#logSink = auditLogSink(deps.log)
-    this.#losses = new AuditLosses(deps, 'audit records were lost')
+    this.#losses = new RecordLosses(deps, 'audit records were lost')
     const queue = {
       clock: deps.clock,
       losses: this.#losses,
@@ -76,8 +76,8 @@ export class AuditTrail {
       delayMs: 0,
       write: (records: readonly AuditRow[]) => this.#store(records),
     }
-    this.#actions = new AuditQueue(queue)
-    this.#refusals = new AuditQueue({ ...queue, merging: refusalMerging })
+    this.#actions = new RecordQueue(queue)
+    this.#refusals = new RecordQueue({ ...queue, merging: refusalMerging })
   }
 
   /** Number of records passed to `note` that were not stored, because the queue was full or the store failed. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ColumnValue, RowStore, RowTable, Write } from '../storage/rows.ts'
-import { AuditLosses, AuditQueue } from './audit-queue.ts'
+import { RecordLosses, RecordQueue } from './record-queue.ts'
 
 /** Maximum number of records that wait to be stored. Additional records are lost, and counted. */
 const queuedMax = 10_000
@@ -17,8 +17,8 @@ export interface BackgroundRecorderDependencies {
 
 /** Stores records in the background, so that a request never waits for them. Stores at most 100 in one group. */
 export class BackgroundRecorder<Row> {
-  readonly #losses: AuditLosses
-  readonly #queue: AuditQueue<Row>
+  readonly #losses: RecordLosses
+  readonly #queue: RecordQueue<Row>
   readonly #listeners = new Set<(records: number) => void>()
 
   /**
@@ -30,8 +30,8 @@ export class BackgroundRecorder<Row> {
     lossWarning: string,
     store: (records: readonly Row[]) => Promise<void>,
   ) {
-    this.#losses = new AuditLosses(deps, lossWarning)
-    this.#queue = new AuditQueue({
+    this.#losses = new RecordLosses(deps, lossWarning)
+    this.#queue = new RecordQueue({
       clock: deps.clock,
       losses: this.#losses,
       queuedMax,

@@ -115,7 +115,7 @@ export const insightsQuery = z.object({
   since: timestampInput.optional().meta({
     description: 'only searches from this time on; by default, those of the last 7 days',
   }),
-  limit: limitParameter(limits.insightsMax, limits.insightsDefault).meta({
+  limit: limitParameter(limits.insightQuestionsMax, limits.insightQuestionsDefault).meta({
     description: 'maximum number of questions in each list',
   }),
 })

@@ -384,7 +384,7 @@ const searchErrors = [
 const searchDescription =
   'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score. If the hits get too long for a response, only the best ones are returned, and `topK` is listed in the header `X-Workbase-Ignored`.'
 
-/** Fields that decide which documents a principal sees, and which questions of others are recorded. */
+/** Fields that decide which documents a principal sees, and whether searches are recorded. */
 const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']
 
 export const kb = {
@@ -515,7 +515,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/insights',
     summary: 'Show what was searched for in a knowledge base',
     description:
-      'Summarizes the query log of the knowledge base, which the field `queryLog` turns on: questions without good results, repeated questions, slow searches, and counts by day. The results of each search were computed from the documents that its caller could see. With row-level access, a caller without `manage:access` gets a summary without the searches of others.',
+      'Summarizes the query log of the knowledge base, which the field `queryLog` turns on: questions without good results, repeated questions, slow searches, and counts by day. The results of each search were computed from the documents that its caller could see. With row-level access, a caller without `manage:access` gets a summary of only its own searches.',
     access: needs('read:audit').orElse('manage:access'),
     query: insightsQuery,
     replies: { 200: QueryInsights },

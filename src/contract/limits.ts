@@ -41,16 +41,19 @@ export const limits = {
   perGroupMax: 100,
   /** Maximum number of chunks that are joined on each side of a result. */
   neighborsMax: 3,
-  /** Maximum number of chunks of a joined passage, also if it contains several results. */
-  joinedChunks: 10,
   /** Maximum length of joined chunks. A longer chunk is returned alone. */
   joinedTextChars: 16_384,
+  /** Maximum number of boosts in a search. */
   boosts: 10,
   boostFactorMin: 0.1,
   boostFactorMax: 10,
+  halfLifeDaysMin: 0.01,
+  halfLifeDaysMax: 36_500,
 
   filterDepth: 32,
   filterNodes: 1_000,
+  /** Maximum number of nodes of the filters of all boosts, which are evaluated for each candidate. */
+  boostNodes: 100,
 
   nameChars: 1_000,
   descriptionChars: 10_000,
@@ -88,8 +91,9 @@ export const limits = {
   loggedQuestionChars: 500,
   /** Maximum number of logged searches that insights read. */
   loggedSearchesRead: 10_000,
-  insightsMax: 100,
-  insightsDefault: 10,
+  /** Number of questions in each list of insights. */
+  insightQuestionsMax: 100,
+  insightQuestionsDefault: 10,
   /** Coverage, and similarity by the sentence model, from which results count as good. */
   goodCoverage: 0.5,
   goodSimilarity: 0.3,

@@ -5,7 +5,7 @@ import { ingestedAtField } from './payload-keys.ts'
 
 const Recency = z
   .object({
-    halfLifeDays: z.number().min(0.01).max(36_500).meta({
+    halfLifeDays: z.number().min(limits.halfLifeDaysMin).max(limits.halfLifeDaysMax).meta({
       description: 'age in days at which the effect of the boost is half of that on a new document',
     }),
     field: boundedText(limits.nameChars).default(ingestedAtField).meta({
@@ -18,9 +18,9 @@ const Recency = z
 /** A change of the scores of some candidates. */
 const SearchBoost = z
   .object({
-    filter: filter
-      .optional()
-      .meta({ description: 'condition on passages whose score is multiplied by `factor`' }),
+    filter: filter.optional().meta({
+      description: `condition on passages whose score is multiplied by \`factor\`; the filters of all boosts have at most ${limits.boostNodes} nodes together`,
+    }),
     recency: Recency.optional().meta({
       description:
         'boosts new documents: the score is multiplied by `factor` at age 0, and by a number closer to 1 the older the document is',
@@ -54,7 +54,7 @@ export const shapingFields = {
     .max(limits.neighborsMax)
     .optional()
     .meta({
-      description: `number of chunks before and after a result that are joined with it into one passage; 0 by default. Results whose chunks are next to each other become one. A passage has at most ${limits.joinedTextChars} characters, unless its best chunk is longer`,
+      description: `number of chunks before and after a result that are joined with it into one passage; 0 by default. Results among these chunks become part of the passage of the better one. A passage has at most ${limits.joinedTextChars} characters, unless its best chunk is longer`,
     }),
   boosts: z.array(SearchBoost).max(limits.boosts).optional().meta({
     description: 'changes of scores, all of which apply, after reranking',

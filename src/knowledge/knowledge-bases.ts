@@ -394,7 +394,7 @@ export class KnowledgeBases {
     const change: ContentWrite = base.owned
       ? { op: 'dropCollection', ...key }
       : { op: 'deleteDocuments', ...key, knowledgeBaseId }
-    // There can be many, so they are deleted in small transactions first. The last one deletes the rest.
+    // There can be many recorded searches, so they are deleted in small transactions first. The write below deletes the rest.
     await this.parts
       .clearQueryLog(base)
       .catch(error =>

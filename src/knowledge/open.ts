@@ -106,7 +106,9 @@ export function openKnowledge(parts: KnowledgeParts) {
   const queryLog = new QueryLog(parts)
   const bases = new KnowledgeBases({
     ...parts,
-    clearQueryLog: async key => void (await queryLog.clear(key)),
+    clearQueryLog: async key => {
+      await queryLog.clear(key)
+    },
     isFitting: key => fitting.isRunning(key),
     refitAfter,
     sentenceProgress: async key => sentenceIndex?.progress(key),

@@ -6,9 +6,9 @@ import { type LocalModel, LocalModelError } from './local-model.ts'
 import { installRuntimeHint, ModelStore } from './model-store.ts'
 import type { LocalWorkerInput } from './worker.ts'
 
-/** Idle time in milliseconds after which the worker of a model ends, and its memory is free. */
+/** Idle time in milliseconds after which the worker of a model ends and frees its memory. */
 const idleMs = 60_000
-/** Number of texts that a worker receives at once. A caller who gives up waits for so many texts at most. */
+/** Number of texts that a worker receives at once. After an abort, a caller waits for at most this many texts. */
 const textsPerCall = 16
 
 interface EmbedOperations extends ThreadOperations {

@@ -23,7 +23,7 @@ export class RerankerPauses {
     const { count, atMs } = this.#timeouts.get(keyOf(service)) ?? { count: 0, atMs: 0 }
     if (count < timeoutsMax || this.clock.now() - atMs >= pauseMs) return undefined
     return new ProviderFailure('is paused, because it repeatedly did not respond in time', {
-      hint: 'Check its server, increase requestTimeoutMs, or use a faster model. Searches try it again after 30 seconds.',
+      hint: `Check its server, increase requestTimeoutMs, or use a faster model. Searches try it again after ${pauseMs / 1_000} seconds.`,
     })
   }
 

@@ -1,3 +1,4 @@
+import { dotProduct } from '../base/dot-product.ts'
 import type { EncodedText } from './encoded-text.ts'
 import { NativeEncoder } from './native-encoder.ts'
 import { loadNativeRuntime } from './native-runtime.ts'
@@ -14,7 +15,7 @@ const checkText = 'How do I revoke an API key that I have lost? Delete it, and c
 /** Lowest accepted cosine of the vectors of `checkText`. It was 0.99 or more for all measured texts. */
 const COSINE_MIN = 0.98
 
-/** Implementation that computes vectors, and the reason if it is not the one of ONNX Runtime although that is installed. */
+/** The engine that computes vectors, and why ONNX Runtime is not used although it is installed; null otherwise. */
 export interface SentenceEngine {
   readonly name: 'native' | 'wasm'
   readonly failure: string | null
@@ -76,7 +77,7 @@ export class FastestEncoder {
     let native: NativeEncoder | undefined
     try {
       native = await NativeEncoder.open(loadNativeRuntime(runtime), this.#options.model)
-      const cosine = dot((await native.embed([checkText]))[0]!, this.#wasm!.embed([checkText])[0]!)
+      const cosine = dotProduct((await native.embed([checkText]))[0]!, this.#wasm!.embed([checkText])[0]!)
       if (!(cosine >= COSINE_MIN))
         throw new Error(`its vector of a test sentence differs: cosine ${cosine.toFixed(3)}`)
       this.#native = native
@@ -86,8 +87,4 @@ export class FastestEncoder {
       this.#failure = error instanceof Error ? error.message : String(error)
     }
   }
-}
-
-function dot(a: Float32Array, b: Float32Array): number {
-  return a.reduce((sum, value, index) => sum + value * b[index]!, 0)
 }

@@ -54,14 +54,25 @@ const rangeOperators: ReadonlyMap<string, RangeOperator> = new Map([
  * @param input  JSON value with at most `limits.filterDepth` levels of clauses and `limits.filterNodes`
  *               nodes. A node is a name (key or operator) or an element of a list.
  * @param field  name of the filter in the request, with which the path of an error starts
+ * @param count  nodes of earlier filters that share a limit with this one; by default, a filter has its own limit
  * @throws validation_error  the message starts with the path, as in
  *                           `filter.$and.0.price: unknown operator '$foo'`
  * @see docs/http.md#filters
  */
-export function parseFilter(input: unknown, field = 'filter'): Filter | undefined {
+export function parseFilter(
+  input: unknown,
+  field = 'filter',
+  count: NodeCount = { nodes: 0, max: limits.filterNodes },
+): Filter | undefined {
   if (input === undefined) return undefined
-  const parsed = parseClause(input, { path: [field], depth: 1, count: { nodes: 0 } })
+  const parsed = parseClause(input, { path: [field], depth: 1, count })
   return parsed.kind === 'and' && parsed.parts.length === 0 ? undefined : parsed
+}
+
+/** Number of nodes of filters, and the maximum. */
+export interface NodeCount {
+  nodes: number
+  readonly max: number
 }
 
 /** Combines the defined filters with `and`. Returns `undefined` if all are undefined. */
@@ -129,7 +140,7 @@ export function matchesFilter(filter: Filter | undefined, payload: FilterPayload
 interface FilterPosition {
   readonly path: readonly (string | number)[]
   readonly depth: number
-  readonly count: { nodes: number }
+  readonly count: NodeCount
 }
 
 function parseClause(input: unknown, position: FilterPosition): Filter {
@@ -196,7 +207,7 @@ function parseScalar(operand: unknown, position: FilterPosition): FilterValue {
 
 function requireList(operand: unknown, position: FilterPosition): readonly unknown[] {
   if (!Array.isArray(operand)) return throwInvalidFilter(position, 'must be an array')
-  if (operand.length > limits.filterNodes) return throwTooMany(position)
+  if (operand.length > position.count.max) return throwTooMany(position)
   return operand
 }
 
@@ -208,7 +219,7 @@ function requireObject(input: unknown, position: FilterPosition): object {
 
 /** Returns the position of a name or list element inside the given position, and counts it as a node. */
 function childPosition(position: FilterPosition, step: string | number): FilterPosition {
-  if (++position.count.nodes > limits.filterNodes) throwTooMany(position)
+  if (++position.count.nodes > position.count.max) throwTooMany(position)
   return { ...position, path: [...position.path, step] }
 }
 
@@ -217,7 +228,7 @@ function withNextDepth(position: FilterPosition): FilterPosition {
 }
 
 function throwTooMany(position: FilterPosition): never {
-  return throwInvalidFilter(position, `the filter has more than ${limits.filterNodes} nodes`)
+  return throwInvalidFilter(position, `the filter has more than ${position.count.max} nodes`)
 }
 
 function throwInvalidFilter(position: FilterPosition, fact: string): never {

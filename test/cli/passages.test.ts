@@ -114,6 +114,13 @@ describe('limitPerDocument', () => {
     expect(chosen.slice(10)).toContain('a:3')
   })
 
+  test('counts documents with the same ID in two knowledge bases individually', () => {
+    const hits = ['x', 'y'].flatMap(knowledgeBaseId =>
+      [0, 1, 2, 3].map(index => ({ ...hit('a', index), knowledgeBaseId })),
+    )
+    expect(limitPerDocument(hits, 10)).toHaveLength(6)
+  })
+
   test('counts records without a document individually', () => {
     const records = Array.from({ length: 5 }, (_, index) => ({ id: `r${index}`, score: 1 }))
     expect(limitPerDocument(records, 10)).toHaveLength(5)

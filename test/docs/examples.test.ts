@@ -93,6 +93,8 @@ const setupCommands: Record<string, string> = {
 const needsOtherSystems = /https:\/\/|^wb mcp servers (?:test|review)/
 /** Examples that need a terminal, a program at the other end of a pipe, or a model. */
 const isInteractive = /^wb (?:playground|mcp serve|eval generate|(?:agents )?chat)/
+/** Examples that need onnxruntime-node, which is not installed with the package. */
+const needsNativeRuntime = /^wb models add/
 /** Examples that ask about a time before the knowledge base existed. */
 const needsHistory = / --at (?:\d+d|\d{4}-)/
 /** Examples that ask for confirmation, which fails without a terminal. */
@@ -139,7 +141,11 @@ function typeExamples({ run }: Machine, id: string): void {
   const prepare = (key: string) => setupCommands[key] && run(setupCommands[key])
   prepare(id.replaceAll(':', ' '))
   for (const example of commands[id]!.examples.filter(
-    line => !needsOtherSystems.test(line) && !isInteractive.test(line) && !needsHistory.test(line),
+    line =>
+      !needsOtherSystems.test(line) &&
+      !isInteractive.test(line) &&
+      !needsNativeRuntime.test(line) &&
+      !needsHistory.test(line),
   )) {
     prepare(example)
     const line = example

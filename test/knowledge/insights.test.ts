@@ -16,7 +16,7 @@ import {
   type RestrictedWorkspace,
 } from '../access/restricted-workspace.ts'
 import { fakeSentenceModel } from '../fakes/sentence-model.ts'
-import { type Base, makeBase } from '../harness/resources.ts'
+import { type Base, makeBase, makeMockService } from '../harness/resources.ts'
 import { open, TestClock, type TestRuntime, type TestRuntimeOptions, waitUntil } from '../harness/runtime.ts'
 
 /** A knowledge base about keys whose query log is on. */
@@ -86,6 +86,12 @@ describe('a search is recorded', () => {
   test('unless it has no text, is still being typed, or is repeated at once', async () => {
     const { wb, base, clock } = await openLogged()
     await base.search('rev', { prefix: true })
+    const { workspaceId } = base.params
+    const { embeddingServiceId } = await makeMockService(wb, workspaceId)
+    const vectors = await makeBase(wb, { workspaceId, embeddingServiceId })
+    await turnOn(wb, vectors)
+    await wb.call(kb.search, { params: vectors.params, body: { vector: [1, 0, 0] } })
+    expect((await insightsOf(wb, vectors)).searches).toBe(0)
     for (let n = 0; n < 3; n++) await base.search('revoke')
     clock.advance(2_000)
     await base.search('revoke')

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
 import { kb, type SearchHit } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { chunkingServices } from '../../src/contract/services.ts'
@@ -115,7 +116,6 @@ describe('grouping', () => {
       lines(3, at => `a turbine, number ${at}`),
       { chunker },
     )
-    await wb.call(kb.searchMany, { params: { workspaceId }, body: { text: 'turbine' } })
     const hits = await wb.call(kb.searchMany, {
       params: { workspaceId },
       body: { text: 'turbine', groupBy: 'document' },
@@ -138,7 +138,7 @@ describe('grouping', () => {
 describe('neighbors', () => {
   const chunker = { maxChars: 30, minChars: 1, overlapChars: 8 }
 
-  test('joins the chunks around the best one, and merges results that are next to each other', async () => {
+  test('joins the chunks around the best one, and merges results among them', async () => {
     const { base } = await openBase()
     const sentences = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']
     const text = sentences.map(word => `Here is the word ${word}.`).join('\n\n')
@@ -150,9 +150,26 @@ describe('neighbors', () => {
       text.slice(text.indexOf('Here is the word three'), text.indexOf('Here is the word six')).trim(),
     )
     expect(hit!.payload!.chunkIndex).toBe(4)
-    const [merged, ...rest] = await base.search('four six', { lexicalWeight: 1, neighbors: 1, explain: true })
+    const [merged, ...rest] = await base.search('four five', {
+      lexicalWeight: 1,
+      neighbors: 1,
+      explain: true,
+    })
     expect(rest).toEqual([])
-    expect(merged).toMatchObject({ chunks: { first: 3, last: 7 }, explanation: { neighbors: { merged: 1 } } })
+    expect(merged).toMatchObject({ explanation: { neighbors: { merged: 1 } } })
+    expect(merged!.chunks!.last - merged!.chunks!.first).toBe(2)
+    const near = await base.search('four six', { lexicalWeight: 1, neighbors: 1 })
+    expect(near.map(({ chunks }) => chunks).sort((a, b) => a!.first - b!.first)).toEqual(
+      near[0]!.payload!.chunkIndex === 4
+        ? [
+            { first: 3, last: 5 },
+            { first: 6, last: 7 },
+          ]
+        : [
+            { first: 3, last: 4 },
+            { first: 5, last: 7 },
+          ],
+    )
     const far = await base.search('one eight', { lexicalWeight: 1, neighbors: 2 })
     expect(far.map(({ chunks }) => chunks).sort((a, b) => a!.first - b!.first)).toEqual([
       { first: 0, last: 3 },
@@ -196,7 +213,7 @@ describe('neighbors', () => {
             const joined: number[] = []
             for (const hit of await search({ neighbors })) {
               const { first, last } = hit.chunks!
-              expect(last - first).toBeLessThan(limits.joinedChunks)
+              expect(last - first).toBeLessThanOrEqual(2 * neighbors)
               for (let index = first; index <= last; index++) joined.push(index)
               expect(shown(text)).toContain(shown(textOf(hit)))
             }
@@ -216,6 +233,19 @@ describe('neighbors', () => {
     const [hit] = await base.search('needle', { lexicalWeight: 1, neighbors: 3 })
     expect(hit!.chunks).toEqual({ first: 0, last: 1 })
     expect(textOf(hit).length).toBeLessThanOrEqual(limits.joinedTextChars)
+  })
+
+  test('keeps results that a chunk outside of the filter separates', async () => {
+    const { base } = await openBase()
+    const text = Array.from({ length: 10 }, (_, at) => `The pump ${at} needs oil.`).join('\n\n')
+    await base.ingest(text, { chunker: { ...chunker, overlapChars: 0 } })
+    const indexes = [0, 1, 4, 5, 8]
+    const filter = { chunkIndex: { $in: indexes } }
+    const hits = await base.search('pump', { lexicalWeight: 1, neighbors: 3, filter })
+    const joined = hits.flatMap(({ chunks }) =>
+      indexes.filter(at => at >= chunks!.first && at <= chunks!.last),
+    )
+    expect(joined.sort((a, b) => a - b)).toEqual(indexes)
   })
 
   test('fills the results although results are merged', async () => {
@@ -285,6 +315,37 @@ describe('boosts', () => {
   })
 })
 
+test('documents with the same ID in two knowledge bases stay apart', async () => {
+  const { wb, base } = await openBase()
+  const { workspaceId } = base.params
+  const second = await makeBase(wb, { workspaceId })
+  const documentId = '7d2f1a5e-93b0-4c55-8a53-d3e1f0a4b6c2'
+  const chunker = { maxChars: 20, minChars: 1, overlapChars: 0 }
+  for (const [each, name] of [
+    [base, 'pump'],
+    [second, 'valve'],
+  ] as const)
+    await each.ingest(`Oil the ${name}.\n\nClean it later.`, { documentId, chunker })
+  const search = (fields: object) =>
+    wb.call(kb.searchMany, { params: { workspaceId }, body: { text: 'oil', lexicalWeight: 1, ...fields } })
+  expect(await search({ groupBy: 'document' })).toHaveLength(2)
+  const joined = await search({ neighbors: 1, topK: 2 })
+  expect(
+    joined
+      .map(textOf)
+      .map(text => text.replace(/\s+/g, ' '))
+      .sort(),
+  ).toEqual(['Oil the pump. Clean it later.', 'Oil the valve. Clean it later.'])
+  await wb.call(documents.update, {
+    params: { ...second.params, documentId },
+    body: { ingestedAt: new Date(0).toISOString() },
+  })
+  const recency = { halfLifeDays: 1 }
+  const [best] = await search({ boosts: [{ recency, factor: 10 }], explain: true })
+  expect(best!.knowledgeBaseId).toBe(base.params.knowledgeBaseId)
+  expect(best!.explanation!.boost!.factor).toBeCloseTo(10, 1)
+})
+
 test('a search without these options has no fields of them', async () => {
   const { base } = await openBase()
   await base.ingest('Oil the pump.')
@@ -303,4 +364,14 @@ test.each<[object, string]>([
   const { status, body } = await wb.send(`POST ${base.path}/search`, { text: 'pump', ...fields })
   expect(status).toBe(400)
   expect(body.error).toMatchObject({ code: 'validation_error', message: expect.stringContaining(message) })
+})
+
+test('rejects boosts that have too many conditions together', async () => {
+  const { wb, base } = await openBase()
+  const boosts = [40, 60].map(values => ({ filter: { type: { $in: Array(values).fill('a') } }, factor: 2 }))
+  const { status, body } = await wb.send(`POST ${base.path}/search`, { text: 'pump', boosts })
+  expect(status).toBe(400)
+  expect(body.error).toMatchObject({
+    message: `boosts.1.filter.type.$in: the filter has more than ${limits.boostNodes} nodes`,
+  })
 })

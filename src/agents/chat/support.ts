@@ -1,3 +1,4 @@
+import { dotProduct } from '../../base/dot-product.ts'
 import { terms, words } from '../../base/words.ts'
 import { segmentsOf, withoutMarks } from './claims.ts'
 
@@ -60,7 +61,7 @@ export async function supportOf(
   const sentenceVectors = await embed(unclear)
   const pieceVectors = await embed(pieces.map(({ text }) => text))
   const similarities = sentenceVectors.map(vector =>
-    Math.max(...pieceVectors.map(other => dot(vector, other))),
+    Math.max(...pieceVectors.map(other => dotProduct(vector, other))),
   )
   return supports.map(support => support ?? similarities.shift()!)
 }
@@ -187,10 +188,4 @@ function isNameIn(text: string, facts: Facts): boolean {
       facts.words.has(word) ||
       (word.length >= NAME_STEM_CHARS && facts.stems.has(word.slice(0, NAME_STEM_CHARS))),
   )
-}
-
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0
-  for (let at = 0; at < a.length; at++) sum += a[at]! * b[at]!
-  return sum
 }

@@ -3,7 +3,7 @@ import { formatCount, formatCounted, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapWords } from '../terminal/wrap.ts'
 
-/** Prints the report of a drill, which is the same in a pipe, so that it can be filed. */
+/** Prints the report of a drill, in a pipe like in a terminal, so that it can be filed. */
 export function printDrill(output: Output, report: DrillReport): void {
   if (output.json) {
     output.value(report)

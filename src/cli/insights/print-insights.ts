@@ -86,7 +86,8 @@ function printNotes(output: Output, name: string, insights: QueryInsights): void
   if (count === 0) output.note(`  no recorded searches in ${plainLine(name)} since ${day}`)
   if (!complete)
     output.note(`  only the latest ${formatCount(limits.loggedSearchesRead)} searches since ${day} were read`)
-  if (ownOnly) output.note('  only your own searches, because you may not manage access')
+  if (ownOnly)
+    output.note('  only your own searches; to see all, ask a workspace administrator for manage:access')
   if (queryLog) return
   output.note(`  searches in ${plainLine(name)} are not recorded; to record them:`)
   output.suggest(`wb kb update ${plainLine(name)} --query-log on`)

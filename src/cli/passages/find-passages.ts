@@ -95,7 +95,7 @@ export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit:
     const groupEnd = Math.min(selected.length + rankGroupSize, limit)
     const nextGroups: H[] = []
     for (const hit of remaining) {
-      const document = payloadText(hit, 'documentId') ?? hit.id
+      const document = keyOf(payloadText(hit, 'documentId') ?? hit.id, baseOf(hit))
       const count = countByDocument.get(document) ?? 0
       if (selected.length === groupEnd || count === hitsPerDocumentMax) nextGroups.push(hit)
       else {
@@ -119,16 +119,23 @@ export async function withDocuments(
   hits: readonly (SearchHit | KnowledgeBaseHit)[],
   fetch = fetchDocument,
 ): Promise<Passage[]> {
-  const baseOf = (hit: SearchHit | KnowledgeBaseHit) =>
-    'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (context.base.knowledgeBaseId ?? '')
-  const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
-  const documentsById = new Map(
+  const references = new Map(
+    hits.flatMap(hit => {
+      const documentId = payloadText(hit, 'documentId')
+      const base = baseOf(hit, context)
+      return documentId ? [[keyOf(documentId, base), { documentId, base }] as const] : []
+    }),
+  )
+  const documentsByKey = new Map(
     await Promise.all(
-      [...bases].map(async ([id, base]) => [id, id && (await fetch(context, base, id))] as const),
+      [...references].map(
+        async ([key, { documentId, base }]) => [key, await fetch(context, base, documentId)] as const,
+      ),
     ),
   )
   return hits.map((hit, index) => {
     const documentId = payloadText(hit, 'documentId') ?? null
+    const knowledgeBaseId = baseOf(hit, context)
     const { chunkIndex } = hit.payload ?? {}
     return {
       number: index + 1,
@@ -136,15 +143,25 @@ export async function withDocuments(
       coverage: isCoverage(hit.coverage) ? hit.coverage : undefined,
       explanation: hit.explanation,
       id: hit.id,
-      knowledgeBaseId: baseOf(hit),
+      knowledgeBaseId,
       text: payloadText(hit, 'chunkText') ?? '',
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
       ...(hit.chunks && hit.chunks.first < hit.chunks.last && { chunks: hit.chunks }),
       section: payloadText(hit, sectionPayloadKey),
-      document: (documentId !== null && documentsById.get(documentId)) || undefined,
+      document: documentId === null ? undefined : documentsByKey.get(keyOf(documentId, knowledgeBaseId)),
     }
   })
+}
+
+/** Returns the knowledge base of a hit: its own, or if it names none, the only one that was searched. */
+function baseOf(hit: SearchHit | KnowledgeBaseHit, context?: SearchContext): string {
+  return 'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (context?.base.knowledgeBaseId ?? '')
+}
+
+/** Returns a key of a document, whose ID is unique only in its knowledge base. */
+function keyOf(documentId: string, knowledgeBaseId: string): string {
+  return `${knowledgeBaseId} ${documentId}`
 }
 
 /** Returns undefined for a document that was deleted after the search. */

@@ -8,7 +8,6 @@ import { parseWhere } from './parse-where.ts'
 import { parseShare } from './ranking-options.ts'
 
 const secondsPerDay = 86_400
-const halfLifeDaysMax = 36_500
 
 /** Flags of search commands that change the results after ranking. */
 export const shapingFlags = {
@@ -83,7 +82,7 @@ function parseBoost(text: string) {
 function parseRecency(text: string) {
   const { factor, rest } = parseFactor('--recency', text, "'2: 30d'")
   const [age = '', ...words] = rest.split(/\s+/)
-  const seconds = parseDurationSeconds('--recency', age, halfLifeDaysMax * secondsPerDay, [
+  const seconds = parseDurationSeconds('--recency', age, limits.halfLifeDaysMax * secondsPerDay, [
     `'${factor}: 30d'`,
   ])
   const field = words.length === 0 ? ingestedAtField : words.join(' ')

@@ -15,7 +15,7 @@ import { SearchTally } from './search-tally.ts'
 
 /** Default length of the period. */
 const periodMs = 7 * 86_400_000
-/** Maximum number of summaries that are made at the same time. One reads up to about 10 MB. */
+/** Maximum number of summaries that are created at the same time. One reads up to about 10 MB. */
 const summariesMax = 2
 
 export interface InsightsParts {
@@ -36,7 +36,7 @@ export class Insights {
 
   /**
    * Returns a summary of the searches of a period. Includes all searches that this process has recorded so far. With row-level
-   * access, a caller that may not manage access gets a summary without the searches of others.
+   * access, a caller that may not manage access gets a summary of only its own searches.
    *
    * @throws workspace_not_found, knowledge_base_not_found
    * @throws overloaded  too many requests of the caller are waiting

@@ -27,7 +27,7 @@ export async function limitsByWorkspace(
   return counted.flatMap(({ list, count }) => (count > max ? [{ list, max }] : []))
 }
 
-/** Returns the largest number that each count can have at most, so that together they are at most `total`. */
+/** Returns the highest limit of each count with which the sum of the limited counts is at most `total`. */
 export function fairShare(counts: readonly number[], total: number): number {
   let left = total
   const ascending = counts.toSorted((a, b) => a - b)

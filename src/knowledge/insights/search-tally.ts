@@ -1,6 +1,6 @@
+import { percentile } from '../../base/percentile.ts'
 import type { LoggedSearch, QueryInsights } from '../../contract/insights.ts'
 import { limits } from '../../contract/limits.ts'
-import { percentile } from '../search/search-times.ts'
 
 type SearchSummary = Pick<
   QueryInsights,

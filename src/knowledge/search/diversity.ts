@@ -1,3 +1,4 @@
+import { dotProduct } from '../../base/dot-product.ts'
 import { groupBy } from '../../base/group-by.ts'
 import { unitVector } from '../../base/unit-vector.ts'
 import { terms } from '../../base/words.ts'
@@ -118,12 +119,6 @@ async function readVectors(
     }
   }
   return candidates.map(candidate => vectors.get(candidate)!)
-}
-
-function dotProduct(a: Float32Array, b: Float32Array): number {
-  let sum = 0
-  for (let index = 0; index < a.length; index++) sum += a[index]! * b[index]!
-  return sum
 }
 
 /** Returns the size of the intersection of two sets, divided by that of their union; 0 if both are empty. */

@@ -6,7 +6,7 @@ import { toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
 import { type JoinedPassage, readPassage } from './neighbors.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
-import { type ReadCandidate, readCandidates, sourcesOf } from './read-candidates.ts'
+import { type ReadCandidate, rankingsOf, readCandidates } from './read-candidates.ts'
 import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
 import { coverageByRecord } from './word-weights.ts'
 
@@ -36,7 +36,7 @@ export async function readResults(
   const { read, isCut } = await readCandidates(allowed, { vectors, charsMax: limits.answerChars })
   const details = new Map(
     await pMap(
-      sourcesOf(read.map(({ candidate }) => candidate)),
+      rankingsOf(read.map(({ candidate }) => candidate)),
       async source => {
         const own = read.filter(({ candidate }) => candidate.source === source)
         const records = own.map(({ candidate }) => candidate.record)

@@ -1,3 +1,4 @@
+import { groupBy } from '../../base/group-by.ts'
 import { overlapsOf } from '../../base/text-overlaps.ts'
 import { startPayloadKey } from '../../contract/fields.ts'
 import { limits } from '../../contract/limits.ts'
@@ -5,7 +6,7 @@ import type { RecordView } from '../../storage/content.ts'
 import { matchesFilter } from '../../storage/filter.ts'
 import { totalRecordChars } from '../../storage/record-length.ts'
 import { requireListing } from '../../storage/store-features.ts'
-import type { ChunkRange, ShapedCandidate } from './shaped-candidate.ts'
+import { type ChunkRange, documentKeyText, type ShapedCandidate } from './shaped-candidate.ts'
 
 /** Minimum length of an overlap whose length is not stored. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8
@@ -18,59 +19,85 @@ export interface JoinedPassage {
   readonly text: string
 }
 
+/** A passage that consists of a candidate and its neighbors. */
+interface Passage {
+  readonly candidate: ShapedCandidate
+  /** Rank of the candidate before joining, from 1. */
+  readonly from: number
+  readonly range?: ChunkRange
+  /** Part of the range that consists of the candidate and merged ones. */
+  readonly merged?: ChunkRange
+}
+
 /**
- * Adds the range of chunks to join to each candidate. A candidate whose range overlaps or continues the range of a better one is
- * merged into it, unless that would have too many chunks. No two ranges overlap.
+ * Adds the range of chunks to join to each candidate: up to `neighbors` chunks on each side. Candidates in the range of a better
+ * one are merged into it if nothing separates them. No two ranges overlap.
  *
- * @param neighbors  number of chunks on each side of a candidate; 0 changes nothing
+ * @param candidates  best first
+ * @param neighbors   0 changes nothing
  */
 export function joinNeighbors(candidates: readonly ShapedCandidate[], neighbors: number): ShapedCandidate[] {
   if (neighbors === 0) return [...candidates]
-  const passages: { candidate: ShapedCandidate; from: number; range?: ChunkRange; merged: number }[] = []
-  const byDocument = new Map<string, { range: ChunkRange; merged: number }[]>()
+  const viewsOf = groupViews(candidates)
+  const passages: Passage[] = []
+  const byDocument = new Map<string, Passage[]>()
   for (const [index, candidate] of candidates.entries()) {
-    const { documentId, chunkIndex } = candidate.view
+    const from = index + 1
+    const { chunkIndex } = candidate.view
+    const document = documentKeyText(candidate)
+    const views = document === null ? undefined : viewsOf.get(document)
     const canJoin = candidate.source.ranking.context.store.listing !== undefined
-    if (documentId === null || chunkIndex === null || !canJoin) {
-      passages.push({ candidate, from: index + 1, merged: 0 })
+    if (document === null || chunkIndex === null || !views || !canJoin) {
+      passages.push({ candidate, from })
       continue
     }
-    const others = byDocument.get(documentId) ?? []
-    byDocument.set(documentId, others)
-    const within = others.find(({ range }) => range.first <= chunkIndex && chunkIndex <= range.last)
-    if (within) {
-      within.merged++
-      continue
-    }
-    const range = {
-      first: Math.max(
-        0,
-        chunkIndex - neighbors,
-        ...others.map(({ range }) => (range.last < chunkIndex ? range.last + 1 : 0)),
-      ),
-      last: Math.min(
-        chunkIndex + neighbors,
-        ...others.map(({ range }) => (range.first > chunkIndex ? range.first - 1 : Number.POSITIVE_INFINITY)),
-      ),
-    }
-    const adjacent = others.find(other => {
-      const isAdjacent = other.range.last === range.first - 1 || other.range.first === range.last + 1
-      return isAdjacent && lengthOf(other.range) + lengthOf(range) <= limits.joinedChunks
-    })
-    if (adjacent) {
-      adjacent.range = unionOf(adjacent.range, range)
-      adjacent.merged++
-      continue
-    }
-    const passage = { candidate, from: index + 1, range, merged: 0 }
-    others.push(passage)
+    if (!views.has(chunkIndex)) continue
+    const others = (byDocument.get(document) ?? []).map(other => withoutChunk(other, chunkIndex))
+    const range = freeRange(others, chunkIndex, neighbors)
+    const merged = fittingRange(views, { first: chunkIndex, last: chunkIndex }, range)
+    for (let at = merged.first; at <= merged.last; at++) views.delete(at)
+    const passage = { candidate, from, range, merged }
+    byDocument.set(document, [...others, passage])
     passages.push(passage)
   }
-  return passages.map(({ candidate, from, range, merged }, index) => ({
+  const ranges = new Map([...byDocument.values()].flat().map(({ candidate, range }) => [candidate, range]))
+  return passages.map(({ candidate, from, merged }, index) => ({
     ...candidate,
-    ...(range && { range }),
-    changes: { ...candidate.changes, neighbors: { merged, from, to: index + 1 } },
+    ...(merged && { range: ranges.get(candidate)!, merged }),
+    changes: {
+      ...candidate.changes,
+      neighbors: { merged: merged ? lengthOf(merged) - 1 : 0, from, to: index + 1 },
+    },
   }))
+}
+
+/** Returns the records of the candidates of each document by chunk index. */
+function groupViews(candidates: readonly ShapedCandidate[]): Map<string, Map<number | null, RecordView>> {
+  const byDocument = groupBy(candidates, documentKeyText)
+  const groups = new Map<string, Map<number | null, RecordView>>()
+  for (const [document, group] of byDocument)
+    if (document !== null) groups.set(document, new Map(group.map(({ view }) => [view.chunkIndex, view])))
+  return groups
+}
+
+/** Cuts a chunk, and what is behind it, off the range of a passage. */
+function withoutChunk(passage: Passage, chunkIndex: number): Passage {
+  const { range, merged } = passage
+  if (!range || !merged || chunkIndex < range.first || chunkIndex > range.last) return passage
+  const cut =
+    chunkIndex > merged.last ? { ...range, last: chunkIndex - 1 } : { ...range, first: chunkIndex + 1 }
+  return { ...passage, range: cut }
+}
+
+/** Returns the range around a chunk that does not overlap other passages. */
+function freeRange(others: readonly Passage[], chunkIndex: number, neighbors: number): ChunkRange {
+  let first = Math.max(0, chunkIndex - neighbors)
+  let last = chunkIndex + neighbors
+  for (const { range } of others) {
+    if (range && range.last < chunkIndex) first = Math.max(first, range.last + 1)
+    if (range && range.first > chunkIndex) last = Math.min(last, range.first - 1)
+  }
+  return { first, last }
 }
 
 function lengthOf({ first, last }: ChunkRange): number {
@@ -89,7 +116,7 @@ function unionOf(a: ChunkRange, b: ChunkRange): ChunkRange {
  * @param charsMax  total length of the chunks, in characters of JSON, after which no others are read
  */
 export async function readPassage(
-  { source, record, view }: ShapedCandidate,
+  { source, record, view, merged }: ShapedCandidate,
   { first, last }: ChunkRange,
   charsMax: number,
 ): Promise<{ passage: JoinedPassage | undefined; charsRead: number }> {
@@ -106,20 +133,23 @@ export async function readPassage(
   const byIndex = new Map(chunks.map(chunk => [chunk.chunkIndex, chunk]))
   const charsRead = totalRecordChars(listed)
   if (byIndex.get(view.chunkIndex)?.record !== record) return { passage: undefined, charsRead }
-  const range = fittingRange(byIndex, view.chunkIndex!, { first, last })
+  const best = { first: view.chunkIndex!, last: view.chunkIndex! }
+  const withMerged = fittingRange(byIndex, best, merged ?? best)
+  const range = fittingRange(byIndex, withMerged, { first, last })
   const indexes = Array.from({ length: lengthOf(range) }, (_, offset) => range.first + offset)
   const text = joinText(indexes.map(index => byIndex.get(index)!))
   return { passage: { chunks: range, text }, charsRead }
 }
 
-/** Widens the range of one chunk on both sides in turn, to existing chunks within the limits. */
+/** Widens a range on both sides in turn, to existing chunks within the limits. */
 function fittingRange(
   byIndex: ReadonlyMap<number | null, RecordView>,
-  best: number,
+  start: ChunkRange,
   within: ChunkRange,
 ): ChunkRange {
-  let range = { first: best, last: best }
-  let chars = byIndex.get(best)!.text?.length ?? 0
+  let range = start
+  let chars = 0
+  for (let index = start.first; index <= start.last; index++) chars += byIndex.get(index)?.text?.length ?? 0
   const canGrow = { before: true, after: true }
   const grow = (side: 'before' | 'after') => {
     const index = side === 'before' ? range.first - 1 : range.last + 1
@@ -138,9 +168,9 @@ function fittingRange(
 }
 
 /**
- * Joins the texts of consecutive chunks. Text that chunks share appears once. A sentence chunker removes white space between
- * chunks; it becomes a line break, or a blank line if it was longer than a character. Chunks that were ingested before their offsets were stored are joined at their longest
- * overlap.
+ * Joins the texts of consecutive chunks. Text that chunks share appears once. White space that the sentence chunker removed
+ * between chunks becomes a line break, or a blank line if it was longer than a character. Chunks that were ingested before
+ * offsets were stored are joined at their longest overlap.
  */
 export function joinText(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string {
   let joined = ''

@@ -27,7 +27,7 @@ export interface SearchPlan {
   readonly lexicalWeight: number | undefined
   /** Reorders the candidates: by their ranks by words, or by the service of the knowledge base. */
   readonly reranker: 'words' | 'service' | undefined
-  /** Undefined if the request has no such stage. */
+  /** Stages that change the results after ranking; undefined if the request has none. */
   readonly shaping: Shaping | undefined
   /** Value of the API field `prefix`. */
   readonly isTyping: boolean
@@ -70,8 +70,8 @@ export function createPlan(
     poolSize: Math.max(
       mode === 'vector' && !reranker && !shaping ? vectorPoolMin : poolSizeMin,
       body.topK,
-      // Results can become one passage, so that more candidates are needed.
-      shaping?.neighbors ? Math.min(body.topK * limits.joinedChunks, limits.topKMax) : 0,
+      // Several results can become one passage, so more candidates are needed.
+      shaping?.neighbors ? Math.min(body.topK * (2 * shaping.neighbors + 1), limits.topKMax) : 0,
     ),
     shaping,
     lexicalWeight: body.lexicalWeight,

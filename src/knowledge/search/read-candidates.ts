@@ -34,7 +34,7 @@ export async function readCandidates<Candidate extends RankedCandidate>(
     const slice = candidates.slice(start, start + sliceSize)
     const views = new Map<Candidate, RecordView>()
     const unread = new Set(slice)
-    for (const source of sourcesOf(slice)) {
+    for (const source of rankingsOf(slice)) {
       if (charsLeft < 0) break
       const own = slice.filter(candidate => candidate.source === source)
       const { records, lastRecord, chars } = await readRecords(source.ranking, own, {
@@ -75,6 +75,6 @@ async function readRecords(
 }
 
 /** Returns the rankings that contain candidates. */
-export function sourcesOf(candidates: readonly RankedCandidate[]): Set<OrderedRanking<BaseRanking>> {
+export function rankingsOf(candidates: readonly RankedCandidate[]): Set<OrderedRanking<BaseRanking>> {
   return new Set(candidates.map(({ source }) => source))
 }

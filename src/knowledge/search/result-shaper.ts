@@ -7,7 +7,7 @@ import { diversify } from './diversity.ts'
 import { groupByDocument } from './grouping.ts'
 import { joinNeighbors } from './neighbors.ts'
 import { readCandidates } from './read-candidates.ts'
-import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
+import { documentKeyText, type RankedCandidate, type ShapedCandidate } from './shaped-candidate.ts'
 import { needsIngestTimes, type Shaping } from './shaping.ts'
 
 const concurrentReadsMax = 8
@@ -27,37 +27,42 @@ export class ResultShaper {
    * {@link shapedCandidatesMax}, or beyond a total length.
    *
    * @param candidates  best first
+   * @returns the results, and whether candidates were omitted because of the total length
    */
-  async shape(candidates: readonly RankedCandidate[], shaping: Shaping): Promise<ShapedCandidate[]> {
+  async shape(
+    candidates: readonly RankedCandidate[],
+    shaping: Shaping,
+  ): Promise<{ results: ShapedCandidate[]; isCut: boolean }> {
     const shaped = candidates.slice(0, shapedCandidatesMax)
-    const { read: found } = await readCandidates(shaped, { vectors: false, charsMax: shapedCharsMax })
+    const { read: found, isCut } = await readCandidates(shaped, { vectors: false, charsMax: shapedCharsMax })
     const read = found.map(({ candidate, view }): ShapedCandidate => ({ ...candidate, view, changes: {} }))
     const ingestedAt = needsIngestTimes(shaping) ? await this.readIngestTimes(read) : undefined
-    const boosted = applyBoosts(read, shaping.boosts, this.parts.clock.now(), ({ view }) =>
-      ingestedAt?.get(view.documentId),
+    const boosted = applyBoosts(read, shaping.boosts, this.parts.clock.now(), candidate =>
+      ingestedAt?.get(documentKeyText(candidate)),
     )
     const diversified = await diversify(boosted, shaping.diversity)
-    return groupByDocument(joinNeighbors(diversified, shaping.neighbors), shaping.perGroup)
+    const joined = joinNeighbors(diversified, shaping.neighbors)
+    return { results: groupByDocument(joined, shaping.perGroup), isCut }
   }
 
-  /** Returns the times at which the documents of candidates were ingested, by document ID. */
+  /** Returns the times at which the documents of candidates were ingested, by {@link documentKeyText}. */
   private async readIngestTimes(
     candidates: readonly ShapedCandidate[],
   ): Promise<ReadonlyMap<string | null, string>> {
-    const bases = new Map(
-      candidates.map(({ view, source }) => [view.documentId, source.ranking.context.base]),
-    )
+    const byDocument = new Map(candidates.map(candidate => [documentKeyText(candidate), candidate]))
     const times = new Map<string | null, string>()
     await pMap(
-      bases,
-      async ([documentId, { workspaceId, knowledgeBaseId }]) => {
+      byDocument,
+      async ([key, { view, source }]) => {
+        const { documentId } = view
         if (documentId === null) return
+        const { workspaceId, knowledgeBaseId } = source.ranking.context.base
         const document = await this.parts.rows.get(tables.documents, [
           workspaceId,
           knowledgeBaseId,
           documentId,
         ])
-        if (document?.row.ingestedAt) times.set(documentId, document.row.ingestedAt)
+        if (document?.row.ingestedAt) times.set(key, document.row.ingestedAt)
       },
       { concurrency: concurrentReadsMax },
     )

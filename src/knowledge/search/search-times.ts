@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { stopwatch } from '../../base/clock.ts'
+import { percentile } from '../../base/percentile.ts'
 import type { KnowledgeBaseStats } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { type BaseKey, baseKeyText } from '../document-key.ts'
@@ -43,9 +44,4 @@ export class SearchTimes {
       return { mode, count: sorted.length, p50Ms: percentile(sorted, 0.5), p95Ms: percentile(sorted, 0.95) }
     })
   }
-}
-
-/** Returns the smallest value that is not below the given share of all values (nearest rank). */
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.ceil(share * sorted.length) - 1]!
 }

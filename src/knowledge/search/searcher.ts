@@ -74,7 +74,7 @@ export interface ShapedRankings {
 
 /** A ranking that can be explained. */
 export interface RankedSearch extends OrderedRanking<BaseRanking> {
-  /** All results, also beyond the requested number. */
+  /** All results, including those beyond the requested number. */
   readonly results: ShapedRankings['results']
   /** Returns the results with other stages. */
   reshape(shaping: Shaping): Promise<readonly ShapedCandidate[]>
@@ -164,13 +164,14 @@ export class Searcher {
     const candidates = await merge(rankings)
     const { shaping, topK } = rankings[0]?.plan ?? {}
     if (!shaping || topK === undefined) return { rankings, candidates, results: candidates }
-    const results = await this.shaper.shape(candidates, shaping)
+    const { results, isCut } = await this.shaper.shape(candidates, shaping)
     const { perGroup } = shaping
-    const isLast = attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
+    const isLast = isCut || attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
     if (perGroup === undefined || results.length >= topK || isLast) return { rankings, candidates, results }
-    const full = fullDocuments(results, perGroup)
     const add = (ranking: BaseRanking) =>
-      this.addCandidates(ranking, full, signal).catch(undefinedIfSpaceChanged)
+      this.addCandidates(ranking, fullDocuments(results, ranking, perGroup), signal).catch(
+        undefinedIfSpaceChanged,
+      )
     const extended = await pMap(rankings, add, { concurrency: concurrentSearchesMax })
     if (extended.every(ranking => ranking === undefined)) return { rankings, candidates, results }
     const next = rankings.map((ranking, index) => extended[index] ?? ranking)
@@ -249,7 +250,7 @@ export class Searcher {
     return {
       ...orderCandidates(ranking),
       results,
-      reshape: shaping => this.shaper.shape(candidates, shaping),
+      reshape: async shaping => (await this.shaper.shape(candidates, shaping)).results,
       usesSentences: this.usesSentences(ranking.context, ranking.plan) && !isDecidedByWords(ranking),
       rankAgain: options => this.rankAgain(ranking, options, signal),
     }
@@ -447,9 +448,14 @@ async function candidatesOf(rankings: readonly BaseRanking[]): Promise<RankedCan
   })
 }
 
-/** Returns the documents that have the maximum number of results. */
-function fullDocuments(results: readonly ShapedCandidate[], perGroup: number): string[] {
-  const ids = results.flatMap(({ view }) => view.documentId ?? [])
+/** Returns the IDs of the documents of a ranking that have the maximum number of results. */
+function fullDocuments(
+  results: readonly ShapedCandidate[],
+  ranking: BaseRanking,
+  perGroup: number,
+): string[] {
+  const own = results.filter(({ source }) => source.ranking === ranking)
+  const ids = own.flatMap(({ view }) => view.documentId ?? [])
   return [...groupBy(ids, id => id)].flatMap(([id, group]) => (group.length >= perGroup ? [id] : []))
 }
 

@@ -1,5 +1,6 @@
 import { WbError } from '../../contract/errors.ts'
 import type { SearchRequest } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
 import { ingestedAtField } from '../../contract/payload-keys.ts'
 import { createMatcher, type FilterMatcher, parseFilter } from '../../storage/filter.ts'
 
@@ -33,9 +34,10 @@ export function createShaping(
 ): Shaping | undefined {
   if (body.perGroup !== undefined && body.groupBy === undefined)
     throw new WbError('validation_error', 'perGroup: requires groupBy')
+  const count = { nodes: 0, max: limits.boostNodes }
   const boosts = (body.boosts ?? []).map(({ filter, recency, factor }, index) => {
     if (recency) return { factor, ...recency }
-    return { factor, matches: createMatcher(parseFilter(filter, `boosts.${index}.filter`)) }
+    return { factor, matches: createMatcher(parseFilter(filter, `boosts.${index}.filter`, count)) }
   })
   const { diversity = 0, neighbors = 0 } = body
   const perGroup = body.groupBy && (body.perGroup ?? 1)

@@ -167,7 +167,7 @@ export class WhyNotSearch {
         }
       }),
       words,
-      beatenBy: stage === 'found' ? [] : await this.readResults(ranking, results.slice(0, topK)),
+      beatenBy: stage === 'found' ? [] : await this.readBetterResults(ranking, results.slice(0, topK)),
       remedies: stage === 'found' ? [] : remedies,
     }
   }
@@ -189,7 +189,7 @@ export class WhyNotSearch {
     return { scores, best }
   }
 
-  private async readResults(
+  private async readBetterResults(
     { context, plan }: BaseRanking,
     results: readonly ScoredRecord[],
   ): Promise<WhyNot['beatenBy']> {
@@ -209,8 +209,8 @@ export class WhyNotSearch {
 }
 
 /**
- * Returns the stage that moved a document below the requested number of results, if it would be among them otherwise, and whether
- * grouping would bring it in.
+ * Returns the stage without which a document would be among the first `topK` results, and whether grouping would bring it
+ * in. Call it for a document below them.
  */
 async function findCause(
   { ranking, reshape }: RankedSearch,

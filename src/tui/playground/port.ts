@@ -86,13 +86,14 @@ export class RuntimePort implements PlaygroundPort {
    * search probably needs the same document.
    */
   #document(knowledgeBaseId: string, documentId: string): Promise<Document | undefined> {
-    const cached = this.#documents.get(documentId)
+    const key = `${knowledgeBaseId} ${documentId}`
+    const cached = this.#documents.get(key)
     if (cached) return cached
     if (this.#documents.size >= DOCUMENTS_MAX) this.#documents.clear()
     const { client, workspaceId } = this
     const request = fetchDocument({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
-    this.#documents.set(documentId, request)
-    request.catch(() => this.#documents.delete(documentId))
+    this.#documents.set(key, request)
+    request.catch(() => this.#documents.delete(key))
     return request
   }
 }

@@ -11,9 +11,9 @@ export interface RecordMerging<Row> {
   withCount(row: Row, count: number): Row
 }
 
-export interface AuditQueueOptions<Row> {
+export interface RecordQueueOptions<Row> {
   readonly clock: Clock
-  readonly losses: AuditLosses
+  readonly losses: RecordLosses
   /** Maximum number of records that wait to be written. Additional records are lost. */
   readonly queuedMax: number
   /** Maximum number of records per write. It is small, so that other transactions do not wait long. */
@@ -26,8 +26,8 @@ export interface AuditQueueOptions<Row> {
   readonly write: (records: readonly Row[]) => Promise<void>
 }
 
-/** Counts lost audit records, and logs a warning about them at most once a minute. */
-export class AuditLosses {
+/** Counts lost records, and logs a warning about them at most once a minute. */
+export class RecordLosses {
   readonly #deps: { clock: Clock; log: Log }
   readonly #warning: string
   #unreported = 0
@@ -70,11 +70,11 @@ interface QueuedRecord<Row> {
 }
 
 /**
- * A bounded queue of audit records, which are written in groups in the background. While the queue is half full, identical
+ * A bounded queue of records, which are written in groups in the background. While the queue is half full, identical
  * records can be merged into one with a count.
  */
-export class AuditQueue<Row> {
-  readonly #options: AuditQueueOptions<Row>
+export class RecordQueue<Row> {
+  readonly #options: RecordQueueOptions<Row>
   readonly #waiting: QueuedRecord<Row>[] = []
   /** Queued records whose content key was computed, by that key. */
   readonly #byContent = new Map<string, QueuedRecord<Row>>()
@@ -87,7 +87,7 @@ export class AuditQueue<Row> {
   /** Value of `#settledCount` until which groups are written without a delay. */
   #urgentCount = 0
 
-  constructor(options: AuditQueueOptions<Row>) {
+  constructor(options: RecordQueueOptions<Row>) {
     this.#options = options
   }
 
