@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { knowledgeBaseFields } from '../../src/cli/fields/resources.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { formatCount } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { documents } from '../../src/contract/documents.ts'
@@ -19,6 +20,14 @@ export default class KbShow extends WbCommand {
     if (this.output.json) return this.output.value(base)
     const items = this.client.items(documents.list, { params })
     const documentCount = formatCount(await this.waitFor('counting documents', countItems(items)))
-    this.output.fields(base, { ...knowledgeBaseFields(base), documents: documentCount })
+    const { rerankingServiceId } = base
+    const services = new ServiceCalls(this.client, workspaceId)
+    const reranking =
+      rerankingServiceId && (await services.find(rerankingServiceId, 'reranking', this.resolveContext))
+    this.output.fields(base, {
+      ...knowledgeBaseFields(base),
+      reranking: reranking ? reranking.record.name : undefined,
+      documents: documentCount,
+    })
   }
 }

@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { readPolicy } from '../../src/cli/access/read-policy.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { semanticFlag } from '../../src/cli/command/semantic-flag.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 const states = ['active', 'draft', 'deprecated'] as const
@@ -26,7 +27,7 @@ export default class KbUpdate extends WbCommand {
       options: ['on', 'off'] as const,
       summary: 'record questions, so that wb kb insights can show them',
     })(),
-    reranking: Flags.string({ summary: 'ID of a reranking service; "" removes it', helpValue: 'ID' }),
+    reranking: Flags.string({ summary: 'reranking service name or ID; "" removes it', helpValue: 'NAME' }),
     policy: Flags.string({
       summary: 'file with the access policy; "" removes the policy',
       helpValue: 'FILE',
@@ -45,9 +46,11 @@ export default class KbUpdate extends WbCommand {
     const queryLog = flags['query-log'] && flags['query-log'] === 'on'
     const settings = [description, language, status, enabled, semantic, queryLog, reranking]
     this.requireChange([...settings, policy, policyEnabled])
-    const rerankingServiceId = reranking === '' ? null : reranking
     const policyDsl = policy === '' ? null : policy && (await readPolicy(this.io.cwd, policy))
     const { workspaceId, knowledgeBaseId, lexical: currentLexical } = await this.knowledgeBase(args.name)
+    const services = new ServiceCalls(this.client, workspaceId)
+    const rerankingServiceId =
+      reranking && (await services.find(reranking, 'reranking', this.resolveContext)).id
     const lexical = enabled === undefined ? undefined : { ...currentLexical, enabled }
     const body = {
       description,
@@ -56,11 +59,15 @@ export default class KbUpdate extends WbCommand {
       lexical,
       semantic,
       queryLog,
-      rerankingServiceId,
+      rerankingServiceId: reranking === '' ? null : rerankingServiceId,
       policyDsl,
       policyEnabled,
     }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.reportSaved(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
+    if (queryLog)
+      this.output.note(
+        '  searches are recorded now, and kept for 30 days unless runtime.queryLog.retentionDays is set',
+      )
   }
 }

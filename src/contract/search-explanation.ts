@@ -96,7 +96,7 @@ export const SearchExplanation = z
           .meta({ description: 'name of the reranking service; null for reranking by words' }),
       })
       .nullable()
-      .meta({ description: 'change by reranking; null if the hits were not reranked' }),
+      .meta({ description: 'change by reranking; null if the passage was not reranked' }),
     ...explainedShaping,
     knowledgeBaseWeight: z.number().min(0).max(1).optional().meta({
       description:
@@ -187,6 +187,7 @@ export const WhyNot = z
     cutoffScore: z.number().nullable().meta({
       description: 'score of the last result; null if there are fewer results than requested',
     }),
+    rerank: SearchExplanation.shape.rerank,
     passage: z
       .object({
         id: z.string().meta({ description: 'ID of the passage' }),

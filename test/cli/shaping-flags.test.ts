@@ -45,3 +45,9 @@ test.each([
 ])('rejects %j', (flags, message) => {
   expect(() => shapingOptions(flags)).toThrow(message)
 })
+
+test('suggests a complete value for an invalid half-life', () => {
+  expect(() => shapingOptions({ recency: '2: 30' })).toThrow(
+    expect.objectContaining({ next: ["--recency '2: 30d'"] }),
+  )
+})

@@ -23,7 +23,8 @@ test('wb kb insights shows what was searched for, and deletes it', { timeout }, 
   }
   await run('search', 'handbook', 'before')
   expect((await run('insights', 'handbook')).stderr).toContain('wb kb update handbook --query-log on')
-  await run('update', 'handbook', '--query-log', 'on')
+  const updated = await run('update', 'handbook', '--query-log', 'on')
+  expect(updated.stderr).toContain('searches are recorded now, and kept for 30 days')
   expect((await run('show', 'handbook')).stdout).toContain('query log\ton')
   const long = 'a question about apples that is much longer than a line of a terminal with eighty columns'
   for (const question of ['revoke a key', long, '"apples"', '\u001b[31mred'])

@@ -54,3 +54,15 @@ test('create, show, ask and wb doctor name an unusable service and the missing s
   expect(line?.[2]).toBe(lacks)
   expect(line?.[3]).toMatch(/^wb services show gateway --type llm --workspace /)
 })
+
+test('show names the problem of an embedding or reranking service', async () => {
+  const sandbox = createSandbox()
+  const { wb } = await addWorkspaceSandbox(sandbox, await sandbox.serve())
+  for (const type of ['embedding', 'reranking']) {
+    const dimension = type === 'embedding' ? ['--dimension', '8'] : []
+    const model = ['--provider', 'cohere', '--model', 'm', ...dimension]
+    const created = await wb(['services', 'create', type, '--type', type, ...model])
+    expect(created.stderr).toContain('has no credential')
+    expect((await wb(['services', 'show', type])).stdout).toMatch(/^problem\t.*has no credential/m)
+  }
+})

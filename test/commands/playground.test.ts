@@ -172,5 +172,5 @@ test('prints a ranking command that works, and rejects invalid ranking options',
     search('--lexical-weight', '0.5', '--mode', 'vector'),
   ])
   expect(refused).toMatchObject([{ status: 2 }, { status: 2 }])
-  expect(refused[0]!.stderr).toContain('--lexical-weight takes a number from 0 to 1, not "2"')
+  expect(refused[0]!.stderr).toContain('✗ --lexical-weight takes a number from 0 to 1, not "2"\n')
 })

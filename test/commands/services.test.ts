@@ -33,7 +33,8 @@ test('a knowledge base gets and loses a reranking service', async () => {
     JSON.parse(await stdoutOf(wb(['kb', ...args, '--json']))).rerankingServiceId
   expect(await serviceOf('create', 'papers', '--reranking', id)).toBe(id)
   expect(await serviceOf('update', 'papers', '--reranking', '')).toBeNull()
-  expect(await serviceOf('update', 'papers', '--reranking', id)).toBe(id)
+  expect(await serviceOf('update', 'papers', '--reranking', 'rr')).toBe(id)
+  expect(await stdoutOf(wb(['kb', 'show', 'papers']))).toContain('reranking\trr\n')
 })
 
 test('creates, shows, changes and deletes a service of each type', { timeout: 60_000 }, async () => {

@@ -76,7 +76,16 @@ describe('a bound service reranks', () => {
     const body = { text: question, documentId, topK: 1 }
     expect(await wb.call(kb.whyNot, { params, body })).toMatchObject({ stage: 'found', rank: 1 })
     const unranked = await wb.call(kb.whyNot, { params, body: { ...body, rerank: false } })
-    expect(unranked).toMatchObject({ stage: 'topK', rank: moved.explanation!.rerank!.from })
+    expect(unranked).toMatchObject({
+      stage: 'topK',
+      rank: moved.explanation!.rerank!.from,
+      rerank: null,
+    })
+    const below = hits.at(-1)!
+    const lowered = { text: question, documentId: String(below.payload!.documentId), topK: 1 }
+    const { rerank } = below.explanation!
+    expect(await wb.call(kb.whyNot, { params, body: lowered })).toMatchObject({ stage: 'topK', rerank })
+    expect(rerank).toMatchObject({ to: hits.length, service: 'reranker' })
   })
 
   test('sends the candidates in batches, and at most maxCandidates', async () => {

@@ -155,3 +155,27 @@ test('names the stage that moved a document below topK, and grouping as a remedy
   expect(crowded.remedies).toContainEqual({ action: 'group' })
   expect((await whyNot(wb, base, weak, { ...plain, groupBy: 'document' })).stage).toBe('found')
 })
+
+test('suggests a topK above the number of candidates only if it finds the document', async () => {
+  const { wb, base, ingest } = await openBase()
+  const ids: string[] = []
+  for (let count = 0; count < 200; count++)
+    ids.push(
+      await ingest(
+        count % 2 === 0
+          ? `A key of house ${count}. ${'Apples ripen. '.repeat(count % 9)}`
+          : `Withdraw ${count} tokens. ${'Revoke. '.repeat(count % 5)}`,
+      ),
+    )
+  await wb.settle()
+  let suggested = 0
+  for (const id of ids.slice(0, 40)) {
+    const body = { text: 'revoke the key of a house', topK: 5, lexicalWeight: 0.5 }
+    const { rank, remedies } = await whyNot(wb, base, id, body)
+    const topK = remedies.find(({ action }) => action === 'raiseTopK')?.topK
+    if (topK === undefined || (rank ?? Number.POSITIVE_INFINITY) <= 100) continue
+    suggested++
+    expect(await whyNot(wb, base, id, { ...body, topK })).toMatchObject({ stage: 'found' })
+  }
+  expect(suggested).toBeGreaterThan(0)
+}, 60_000)

@@ -27,7 +27,7 @@ export function missingArguments(error: unknown): MissingArgument[] {
   return ((error as ParseErrorDetails).args ?? []).filter(arg => typeof arg === 'object')
 }
 
-/** Returns the message of a parse error, without the phrases that oclif adds. */
+/** Returns the message of a parse or usage error, without the phrases that oclif adds. */
 export function parseMessage(error: Error): string {
   const { flags = [] } = error as ParseErrorDetails
   const missing = missingArguments(error).map(
@@ -38,6 +38,7 @@ export function parseMessage(error: Error): string {
   return error.message
     .replace(/\n?See more help with --help\s*/g, '')
     .replace(/^The following errors? occurred:\s*/, '')
+    .replace(/^Parsing (--[\w-]+)\s+(?=\1 )/, '')
     .replace(/^Parsing (--[\w-]+)\s+/, '$1: ')
     .trim()
 }

@@ -26,7 +26,8 @@ export function toReport(error: unknown): Report {
     return { kind: 'unreachable', message: error.message, next: [error.hint, ...(error.next ?? [])] }
   if (error instanceof KeychainUnavailable)
     return { kind: 'keychain', message: error.message, next: [error.hint, noKeychainHint] }
-  if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
+  if (error instanceof UsageError)
+    return { kind: 'usage', message: parseMessage(error), next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof CommandFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }

@@ -26,9 +26,7 @@ export interface ExplanationLine {
 export function explanationLines(explanation: SearchExplanation, width: number): ExplanationLine[] {
   const { rerank, knowledgeBaseWeight } = explanation
   const notes = [
-    ...(rerank
-      ? [plainLine(`reranked by ${rerank.service ?? 'words'} from ${rerank.from} to ${rerank.to}`)]
-      : []),
+    ...rerankNotes(rerank),
     ...(knowledgeBaseWeight === undefined
       ? []
       : [`knowledge base × ${formatScore(knowledgeBaseWeight)} of ${formatScore(explanation.fusedScore)}`]),
@@ -39,6 +37,11 @@ export function explanationLines(explanation: SearchExplanation, width: number):
     ...wordLines(explanation.words, width),
     ...notes.flatMap(note => wrapLine(note, width, 0)).map(text => ({ text, isDim: true })),
   ]
+}
+
+function rerankNotes(rerank: SearchExplanation['rerank']): string[] {
+  if (!rerank) return []
+  return [plainLine(`reranked by ${rerank.service ?? 'words'} from ${rerank.from} to ${rerank.to}`)]
 }
 
 /** Describes the stages after ranking that changed a passage or its rank. */
@@ -75,7 +78,7 @@ function alignColumns(rows: readonly (readonly string[])[], width: number): Expl
 }
 
 /** Returns a table with the place of a passage in each list, and the words that it matches. */
-export function placeLines({ lists, words, topK }: WhyNot, width: number): ExplanationLine[] {
+export function placeLines({ lists, words, topK, rerank }: WhyNot, width: number): ExplanationLine[] {
   const rows = lists.map(list => {
     const [title, weight, rank, score] = listCells(list)
     return [title!, weight!, rank!, score!, list.cutoffScore === null ? '–' : formatScore(list.cutoffScore)]
@@ -83,6 +86,9 @@ export function placeLines({ lists, words, topK }: WhyNot, width: number): Expla
   return [
     ...alignColumns([['list', 'weight', 'rank', 'score', `score at ${topK}`], ...rows], width),
     ...wordLines(words, width),
+    ...rerankNotes(rerank)
+      .flatMap(note => wrapLine(note, width, 0))
+      .map(text => ({ text, isDim: true })),
   ]
 }
 

@@ -66,9 +66,9 @@ function describeStage(
     case 'filter':
       return `${name} does not match the filter`
     case 'phrase':
-      return `no passage of ${name} contains the quoted phrase`
+      return `No passage of ${name} contains the quoted phrase`
     case 'candidates':
-      return `no passage of ${name} is among the best of any list; its best passage${chunk} was not ranked`
+      return `No passage of ${name} is among the best of any list; its best passage${chunk} was not ranked`
     case 'boosts':
       return `boosts moved ${name} from the first ${topK} results to rank ${rank}`
     case 'diversity':

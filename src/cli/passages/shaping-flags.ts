@@ -82,7 +82,9 @@ function parseBoost(text: string) {
 function parseRecency(text: string) {
   const { factor, rest } = parseFactor('--recency', text, "'2: 30d'")
   const [age = '', ...words] = rest.split(/\s+/)
-  const seconds = parseDurationSeconds('--recency', age, limits.halfLifeDaysMax * secondsPerDay)
+  const seconds = parseDurationSeconds('--recency', age, limits.halfLifeDaysMax * secondsPerDay, [
+    `'${factor}: 30d'`,
+  ])
   const field = words.length === 0 ? ingestedAtField : words.join(' ')
   return { factor, recency: { halfLifeDays: seconds / secondsPerDay, field } }
 }

@@ -1,6 +1,6 @@
 import { type Client, collect } from '../../client/client.ts'
 import type { Route } from '../../contract/route.ts'
-import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
+import type { ServiceProblem } from '../../contract/services.ts'
 import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import { isId } from '../id.ts'
 import { type Service, type ServiceType, serviceTypeDetails, serviceTypes } from './service-types.ts'
@@ -42,16 +42,13 @@ export class ServiceCalls {
 
   /** Returns the reason why a service cannot be used; null if no problem is known. */
   async findProblem({ type, id }: Service, signal?: AbortSignal): Promise<ServiceProblem | null> {
-    const { workspaceId } = this
-    const query = { includeProblem: 'true' }
-    const options = signal && { signal }
-    if (type === 'llm') {
-      const request = { params: { workspaceId, llmServiceId: id }, query }
-      return (await this.client.call(llmServices.show, request, options)).problem ?? null
+    if (type === 'chunking') return null
+    const route: Route = serviceTypeDetails[type].routes.show
+    const request = { params: this.params(type, id), query: { includeProblem: 'true' } } as object
+    const { problem } = (await this.client.call(route, request, signal && { signal })) as {
+      problem?: ServiceProblem | null
     }
-    if (type !== 'embedding') return null
-    const request = { params: { workspaceId, embeddingServiceId: id }, query }
-    return (await this.client.call(embeddingServices.show, request, options)).problem ?? null
+    return problem ?? null
   }
 
   async delete({ type, id }: Service): Promise<void> {

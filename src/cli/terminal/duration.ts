@@ -79,13 +79,22 @@ export function parsePastTime(flag: string, text: string, nowMs: number): string
 /**
  * Parses a duration, and returns seconds. `0` needs no unit.
  *
- * @param flag  name of the flag, for messages
+ * @param flag      name of the flag, for messages
+ * @param examples  values of the flag to suggest
  * @throws UsageError  it is not a duration, or exceeds the maximum
  */
-export function parseDurationSeconds(flag: string, text: string, maxSeconds: number): number {
+export function parseDurationSeconds(
+  flag: string,
+  text: string,
+  maxSeconds: number,
+  examples: readonly string[] = ['24h', '0'],
+): number {
   const ms = text === '0' ? 0 : parseDurationMs(text)
   if (ms === undefined)
-    throw new UsageError(`${flag} is "${text}", which is not a duration`, [`${flag} 24h`, `${flag} 0`])
+    throw new UsageError(
+      `${flag} is "${text}", which is not a duration`,
+      examples.map(example => `${flag} ${example}`),
+    )
   const seconds = ms / second
   if (seconds > maxSeconds)
     throw new UsageError(`${flag} ${text} is longer than the maximum of ${maxSeconds / (day / second)} days`)

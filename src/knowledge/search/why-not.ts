@@ -13,6 +13,7 @@ import type { DocumentKey } from '../document-key.ts'
 import type { Documents } from '../documents.ts'
 import type { KnowledgeBases } from '../knowledge-bases.ts'
 import { explainRecords, scoreLexically } from './explanation.ts'
+import { poolSizeMin } from './plan.ts'
 import type { BaseRanking } from './ranking.ts'
 import type { RankedSearch, Searcher } from './searcher.ts'
 import { createShaping, noShaping, type Shaping } from './shaping.ts'
@@ -30,6 +31,7 @@ const noRank: Omit<RankAnswer, 'stage' | 'remedies'> = {
   rank: null,
   score: null,
   cutoffScore: null,
+  rerank: null,
   passage: null,
   lists: [],
   words: [],
@@ -80,18 +82,28 @@ export class WhyNotSearch {
     return allow && this.parts.documents.exists(key)
   }
 
-  /** Searches again with the largest number of results if the document is not a candidate. */
+  /**
+   * Searches again with more results if the document is not a candidate, or if a larger `topK` would add candidates. These can
+   * change the ranks, so the larger `topK` is suggested only if its search finds the document.
+   */
   private async searchDeeper(
     key: DocumentKey,
     body: SearchRequest,
     caller: Caller,
   ): Promise<RankAnswer | undefined> {
     const answer = await this.search(key, body, caller)
-    if (answer?.stage !== 'candidates') return answer
-    const deeper = await this.search(key, { ...body, topK: limits.topKMax }, caller)
-    const topK = deeper?.stage === 'found' ? deeper.rank : null
-    if (topK === null) return answer
-    return { ...answer, remedies: [{ action: 'raiseTopK', topK }, ...answer.remedies] }
+    if (!answer || answer.stage === 'found') return answer
+    const isUncertain =
+      answer.rank === null ? answer.stage === 'candidates' : answer.rank > poolSizeMin || body.neighbors
+    if (!isUncertain) return answer
+    const searchWith = (topK: number) => this.search(key, { ...body, topK }, caller)
+    const deepest = await searchWith(limits.topKMax)
+    const others = answer.remedies.filter(({ action }) => action !== 'raiseTopK')
+    if (deepest?.stage !== 'found') return { ...answer, remedies: others }
+    const rank = deepest.rank!
+    const isEnough = rank > body.topK && (await searchWith(rank))?.stage === 'found'
+    const topK = isEnough ? rank : limits.topKMax
+    return { ...answer, remedies: [{ action: 'raiseTopK', topK }, ...others] }
   }
 
   /** Returns undefined if the document has no passages. */
@@ -128,7 +140,7 @@ export class WhyNotSearch {
       search.rankAgain({ limit: limits.topKMax }),
       context.store.read(context.key, [best], { vectors: false, visibility }),
     ])
-    const { lists, words } = explanations.get(best)!
+    const { lists, words, rerank } = explanations.get(best)!
     const missing = words.filter(({ score, passages }) => score === 0 && passages > 0)
     const remedies = remediesFor({
       stage,
@@ -143,6 +155,7 @@ export class WhyNotSearch {
       rank: index < 0 ? null : index + 1,
       score: results[index]?.score ?? null,
       cutoffScore: results[topK - 1]?.score ?? null,
+      rerank,
       passage: view ? { id: view.id, chunkIndex: view.chunkIndex } : null,
       lists: lists.map(list => {
         const place = deep[list.name].findIndex(({ record }) => record === best)

@@ -41,7 +41,7 @@ export function judgeSelected(state: PlaygroundState, grade: number): Playground
   const base = results.request.base.name
   return [
     { ...state, grades: new Map(grades).set(judgmentKey(base, subject), grade) },
-    [{ type: 'judge', base, judgment: { ...subject, grade } }],
+    [{ type: 'judge', base, passage, judgment: { ...subject, grade } }],
   ]
 }
 

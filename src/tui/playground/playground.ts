@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { toReport } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import type { QuestionJudgment } from '../../evaluation/judgment-file.ts'
+import { type QuestionJudgment, quotePassage } from '../../evaluation/judgment-file.ts'
 import { isUnavailable } from '../parts/is-unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
 import { type PlaygroundStart, startPlayground, stepPlayground } from './state.ts'
@@ -95,7 +95,7 @@ export class Playground {
         void this.#copy(effect.text, effect.label)
         break
       case 'judge':
-        this.#judge(effect.base, effect.judgment)
+        void this.#judge(effect)
         break
       case 'redraw':
         this.options.onRedraw()
@@ -131,9 +131,12 @@ export class Playground {
     }
   }
 
-  #judge(base: string, judgment: QuestionJudgment): void {
+  /** Stores a judgment. A joined passage is judged by its best chunk, because `wb eval` searches for single chunks. */
+  async #judge({ base, passage, judgment }: Extract<PlaygroundEffect, { type: 'judge' }>): Promise<void> {
+    const { judge, port } = this.options
     try {
-      const path = this.options.judge(base, judgment)
+      const text = passage.chunks ? quotePassage(await port.chunkText(passage)) : judgment.text
+      const path = judge(base, { ...judgment, text })
       this.dispatch({ type: 'noted', text: `grade ${judgment.grade}, saved to ${path}` })
     } catch (error) {
       this.dispatch({ type: 'noted', text: `the grade was not saved: ${toReport(error).message}` })

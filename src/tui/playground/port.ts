@@ -1,9 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
+import { readDocumentChunks } from '../../cli/documents/chunks.ts'
 import { knowledgeBaseKind, pickResource } from '../../cli/find/resolve.ts'
 import { fetchDocument, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
 /** A knowledge base to search. Its name and description contain no control characters. */
@@ -36,6 +38,8 @@ export interface PlaygroundPort {
   knowledgeBases(): Promise<readonly PlaygroundBase[]>
   /** @throws WbError, Unreachable  the request failed, or the signal fired */
   search(request: PlaygroundSearch, signal: AbortSignal): Promise<SearchResults>
+  /** Returns the text of the best chunk of a passage. @throws WbError, Unreachable */
+  chunkText(passage: Passage): Promise<string>
 }
 
 /** Maximum number of cached documents. */
@@ -68,6 +72,13 @@ export class RuntimePort implements PlaygroundPort {
     const tookMs = clock.now() - startedMs
     const passages = await withDocuments(target, hits, (_, ...ids) => this.#document(...ids))
     return { passages, tookMs }
+  }
+
+  async chunkText({ id, document }: Passage): Promise<string> {
+    if (document)
+      for await (const chunk of readDocumentChunks(this.client, document))
+        if (chunk.id === id && chunk.text !== null) return chunk.text
+    throw new WbError('not_found', 'the passage was deleted')
   }
 
   /**

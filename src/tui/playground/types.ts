@@ -1,3 +1,4 @@
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { SearchMode } from '../../cli/passages/ranking-options.ts'
 import type { QuestionJudgment } from '../../evaluation/judgment-file.ts'
 import type { Editor } from '../parts/editor.ts'
@@ -120,7 +121,12 @@ export type PlaygroundEffect =
   | { readonly type: 'list' }
   | { readonly type: 'copy'; readonly text: string; readonly label: string }
   /** Stores a judgment of a passage in a knowledge base. */
-  | { readonly type: 'judge'; readonly base: string; readonly judgment: QuestionJudgment }
+  | {
+      readonly type: 'judge'
+      readonly base: string
+      readonly passage: Passage
+      readonly judgment: QuestionJudgment
+    }
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { Unreachable } from '../../../src/client/unreachable.ts'
 import { Playground, type PlaygroundRunnerOptions } from '../../../src/tui/playground/playground.ts'
 import type { PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
@@ -20,6 +21,7 @@ function stage(copy?: (text: string) => Promise<void>, judge: PlaygroundRunnerOp
     knowledgeBases: async () => [...bases, base('new')],
     search: (request: PlaygroundSearch, signal: AbortSignal) =>
       new Promise<SearchResults>((answer, fail) => calls.push({ request, signal, answer, fail })),
+    chunkText: async ({ id }: Passage) => `chunk of ${id}`,
   }
   const left: string[] = []
   const play = new Playground(
@@ -112,5 +114,24 @@ test('judges the selected passage for the question of its results, and reports a
   expect(stored).toEqual([['papers', judgment]])
   type('0')
   expect(play.state.notice).toBe('the grade was not saved: unexpected error: the disk is full')
+  play.close()
+})
+
+test('judges a joined passage by its best chunk', async () => {
+  const stored: string[] = []
+  const { clock, calls, play, type } = stage(undefined, (_, { text = '' }) => {
+    stored.push(text)
+    return 'papers.judgments.jsonl'
+  })
+  type('heat')
+  clock.advance(120)
+  const joined = passage('a', { document: documentNamed('heat.md'), chunks: { first: 0, last: 2 } })
+  calls[0]!.answer({ passages: [joined], tookMs: 1 })
+  await waitUntil(() => play.state.results !== undefined)
+  play.dispatch({ type: 'escape' })
+  type('3')
+  await waitUntil(() => play.state.notice === 'grade 3, saved to papers.judgments.jsonl')
+  expect(stored).toEqual(['chunk of a'])
+  expect(play.state.grades.size).toBe(1)
   play.close()
 })
