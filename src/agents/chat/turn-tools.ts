@@ -42,7 +42,7 @@ export interface TurnToolResult extends ToolResult {
   readonly groundingPassages: readonly ToolPassage[]
   /** Documents and records from which the result is derived. */
   readonly sources: readonly MessageSource[]
-  /** True if a tool ran that is not built in, so that the model knows text that is in no passage. */
+  /** True if the result has text of a document, attachment or other server that is in no grounding passage. */
   readonly hasOtherText: boolean
 }
 
@@ -136,7 +136,8 @@ export class TurnTools {
     const result = denialReason ? gate.deny(call, tool, turn, denialReason) : await gate.run(call, tool, turn)
     if (tool?.readsUntrusted && !denialReason) this.#hasReadUntrusted = true
     const groundingPassages = groundingTools.has(call.name) ? passages : []
-    const hasOtherText = tool !== undefined && tool.source !== 'builtin' && !denialReason
+    const readsOther = tool?.source !== 'builtin' || (!groundingTools.has(call.name) && tool.readsUntrusted)
+    const hasOtherText = tool !== undefined && readsOther && !denialReason
     return { ...result, passages, groundingPassages, sources, hasOtherText }
   }
 

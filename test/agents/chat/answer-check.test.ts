@@ -75,6 +75,12 @@ test('accepts numbers that another built-in tool has returned', async () => {
   expect(await ask(chat, answer)).toEqual([])
 })
 
+test('does not check an answer that can contain text of documents that no search has found', async () => {
+  const chat = await openChat()
+  chat.model.script({ toolCalls: [{ name: 'list_documents' }] })
+  expect(await ask(chat, `${faithful} ${invented}`)).toBeUndefined()
+})
+
 test('does not check an answer that can contain text of an MCP tool', async () => {
   const call = () => ({ content: [{ type: 'text' as const, text: invented }] })
   const { url } = await startMcpServer({ tools: [{ name: 'echo', call }] })
