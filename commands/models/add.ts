@@ -22,6 +22,7 @@ export default class ModelsAdd extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ModelsAdd)
+    this.requireTrustedFolder()
     const { clock, cwd } = this.io
     const source = resolve(cwd, args.folder)
     const added = await this.waitFor(

@@ -8,6 +8,7 @@ export default class ModelsList extends WbCommand {
 
   async run() {
     await this.parse(ModelsList)
+    this.requireTrustedFolder()
     const rows = await listLocalModels(this.profile.dataDir)
     this.output.list(rows, {
       columns: {

@@ -14,6 +14,7 @@ export default class ModelsRemove extends WbCommand {
 
   async run() {
     const { args } = await this.parse(ModelsRemove)
+    this.requireTrustedFolder()
     if (!(await removeLocalModel(this.profile.dataDir, args.name)))
       throw new UsageError(`there is no model "${args.name}"`, ['wb models list'])
     this.output.reportDeleted(args.name, `removed model ${args.name}`)

@@ -279,7 +279,7 @@ describe('boosts', () => {
     const { wb, base } = await openBase()
     const at = (days: number) => new Date(Date.now() - days * day).toISOString()
     const add = async (text: string, days: number) => {
-      const { document } = await base.ingest(text, { metadata: { published: at(days).slice(0, 10) } })
+      const { document } = await base.ingest(text, { metadata: { published: at(days) } })
       await wb.send(`PATCH ${base.path}/documents/${document.documentId}`, { ingestedAt: at(days) })
       return document.documentId
     }
