@@ -171,6 +171,20 @@ describe('search in several knowledge bases', () => {
     expect(await here.send({ text: 'anything' })).toMatchObject({ status: 200, text: '[]' })
   })
 
+  test('shows the vectors of provided embedders only', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
+    const [provided, fitted] = [await here.base({ embeddingServiceId }), await here.base()]
+    for (const base of [provided, fitted]) await base.ingest('A passage about gliders.')
+    const hits = await wb.call(kb.searchMany, {
+      params: { workspaceId: here.workspaceId },
+      body: { text: 'gliders', includeEmbeddings: true, lexicalWeight: 1 },
+    })
+    const shown = hits.filter(hit => hit.vector !== undefined).map(hit => hit.knowledgeBaseId)
+    expect([hits.length, shown]).toEqual([2, [idOf(provided)]])
+  })
+
   test('names each ignored field once', async () => {
     const here = await place(await open())
     for (const base of [await here.base(), await here.base()]) await base.ingest('A passage.')

@@ -32,8 +32,7 @@ export async function readResults(
   results: readonly SearchCandidate[],
 ): Promise<{ hits: ResultHit[]; isCut: boolean }> {
   const allowed = results.slice(0, hitsMax(results[0]?.source.ranking))
-  const vectors = results[0]?.source.ranking.plan.showVectors === true
-  const { read, isCut } = await readCandidates(allowed, { vectors, charsMax: limits.answerChars })
+  const { read, isCut } = await readCandidates(allowed, { vectors: true, charsMax: limits.answerChars })
   const details = new Map(
     await pMap(
       rankingsOf(read.map(({ candidate }) => candidate)),

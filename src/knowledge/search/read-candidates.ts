@@ -14,7 +14,7 @@ export interface ReadCandidate<Candidate extends RankedCandidate> {
 }
 
 interface ReadOptions {
-  /** True to read the vectors of the records, too. */
+  /** True to read the vectors that the requests show, too. */
   readonly vectors: boolean
   /** Total length of the records, in characters of JSON, after which no others are read. */
   readonly charsMax: number
@@ -66,7 +66,8 @@ async function readRecords(
 ) {
   const { visibility } = plan.constraints
   const numbers = candidates.map(({ record }) => record)
-  const views = await context.store.read(context.key, numbers, { ...options, visibility })
+  const vectors = options.vectors && plan.showVectors
+  const views = await context.store.read(context.key, numbers, { ...options, vectors, visibility })
   return {
     records: new Map(views.map(view => [view.record, view])),
     lastRecord: views.at(-1)?.record,
