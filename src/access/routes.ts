@@ -1,4 +1,3 @@
-import { FairLimiter } from '../base/fair-limiter.ts'
 import type { accessTools } from '../contract/access-tools.ts'
 import type { audit } from '../contract/audit.ts'
 import type { policy } from '../contract/policy.ts'
@@ -6,12 +5,12 @@ import type { principals } from '../contract/principals.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
 import type { Caller, Handlers } from './caller.ts'
+import { CallerQueue } from './caller-queue.ts'
 import type { DecisionRecords } from './decisions/decision-records.ts'
 import type { AccessTools } from './policy/access-tools.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
 import { requireWorkspace } from './require-workspace.ts'
-import { subjectName } from './subject.ts'
 
 export function auditHandlers(records: AuditRecords, decisions: DecisionRecords): Handlers<typeof audit> {
   return {
@@ -76,21 +75,12 @@ export function policyHandlers(
 const questionsAtOnce = 2
 
 export function accessToolHandlers(tools: AccessTools): Handlers<typeof accessTools> {
-  const limiter = new FairLimiter(questionsAtOnce)
-  /** Answers a question when it is the turn of the caller. */
+  const queue = new CallerQueue(questionsAtOnce)
   const inTurn = async <Body>(
     workspaceId: string,
     caller: Pick<Caller, 'auth' | 'client' | 'signal' | 'reauthorize'>,
     answer: () => Promise<Body>,
-  ) => {
-    const { auth, client, signal } = caller
-    const member = subjectName(auth) ?? `anonymous ${client}`
-    const body = await limiter.run({ workspaceId, member, signal }, async hasWaited => {
-      if (hasWaited) await caller.reauthorize()
-      return answer()
-    })
-    return { status: 200 as const, body }
-  }
+  ) => ({ status: 200 as const, body: await queue.runAuthorized(caller, workspaceId, answer) })
   return {
     explain: async input => ({ status: 200, body: await tools.explain(input) }),
     viewers: (input, caller) =>

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { CallerQueue } from '../access/caller-queue.ts'
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
@@ -42,7 +43,6 @@ import {
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
 import { ResultShaper } from './search/result-shaper.ts'
-import { SearchQueue } from './search/search-queue.ts'
 import { Searcher } from './search/searcher.ts'
 import { SentenceSearch } from './search/sentence-search.ts'
 import { ServiceReranking, type ServiceRerankingParts } from './search/service-reranking.ts'
@@ -80,6 +80,11 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly measureSearch: MeasureSearch
 }
 
+/**
+ * Maximum number of searches that run at the same time. The threads of the store serve them in the order of arrival, so the next
+ * caller waits for at most this many. As many vector searches fit into one batch of the embedded store.
+ */
+const searchesMax = 8
 /** Maximum number of searches at the same time that explain why a document is missing. Other searches do not wait for them. */
 const whyNotMax = 2
 
@@ -131,11 +136,11 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
-  const queue = new SearchQueue()
+  const queue = new CallerQueue(searchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
   const searcher = new Searcher(space, filters, queue, sentences, reranking, shaper)
-  const whyNotQueue = new SearchQueue(whyNotMax)
+  const whyNotQueue = new CallerQueue(whyNotMax)
   const whyNotSearcher = new Searcher(space, filters, whyNotQueue, sentences, reranking, shaper)
   const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking, shaper })
   const manySearcher: Pick<ManySearcher, 'search'> = {

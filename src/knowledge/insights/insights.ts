@@ -1,5 +1,6 @@
 import { decideAccess } from '../../access/authorize.ts'
 import type { Caller } from '../../access/caller.ts'
+import { CallerQueue } from '../../access/caller-queue.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { WorkPacer } from '../../base/work-pacer.ts'
 import { needs } from '../../contract/access.ts'
@@ -9,7 +10,6 @@ import type { Pager, RowRange } from '../../storage/cursor.ts'
 import { tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { KnowledgeBases } from '../knowledge-bases.ts'
-import { SearchQueue } from '../search/search-queue.ts'
 import { loggedCaller, type QueryLog } from './query-log.ts'
 import { SearchTally } from './search-tally.ts'
 
@@ -30,7 +30,7 @@ type InsightsCaller = Pick<Caller, 'auth' | 'client' | 'reauthorize' | 'rowAcces
 
 /** Summarizes the query log of a knowledge base. */
 export class Insights {
-  readonly #queue = new SearchQueue(summariesMax)
+  readonly #queue = new CallerQueue(summariesMax)
 
   constructor(private readonly parts: InsightsParts) {}
 
@@ -42,10 +42,7 @@ export class Insights {
    * @throws overloaded  too many requests of the caller are waiting
    */
   summarize(key: BaseKey, query: InsightsQuery, caller: InsightsCaller): Promise<QueryInsights> {
-    return this.#queue.run(caller, key.workspaceId, async hasWaited => {
-      if (hasWaited) await caller.reauthorize()
-      return this.#summarize(key, query, caller)
-    })
+    return this.#queue.runAuthorized(caller, key.workspaceId, () => this.#summarize(key, query, caller))
   }
 
   async #summarize(

@@ -1,4 +1,5 @@
 import pMap from 'p-map'
+import type { CallerQueue } from '../../access/caller-queue.ts'
 import { terms } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBaseHit, SearchManyRequest } from '../../contract/knowledge.ts'
@@ -21,7 +22,6 @@ import {
 } from './ranking.ts'
 import type { ResultShaper } from './result-shaper.ts'
 import { searchInTurns } from './search-in-turns.ts'
-import type { SearchQueue } from './search-queue.ts'
 import {
   concurrentSearchesMax,
   isServiceNeeded,
@@ -48,7 +48,7 @@ interface ManySearcherParts {
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
   readonly filters: KnowledgeFilters
-  readonly queue: SearchQueue
+  readonly queue: CallerQueue
   readonly sentences: SentenceSearch | undefined
   readonly reranking: ServiceReranking
   readonly shaper: ResultShaper

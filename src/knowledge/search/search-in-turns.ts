@@ -1,4 +1,4 @@
-import type { QueuedCaller, SearchQueue } from './search-queue.ts'
+import type { CallerQueue, QueuedCaller } from '../../access/caller-queue.ts'
 
 /** The steps of a search. `P` is a prepared search, `R` its ranking, and `T` its result. */
 export interface SearchSteps<P, R, T> {
@@ -17,10 +17,10 @@ export interface SearchSteps<P, R, T> {
  * Runs the steps of a search: ranks when it is the caller's turn, and finishes in the same turn. If services are needed, they
  * score outside of the queue, and the search finishes in the caller's next turn, with the rights that the caller then has.
  *
- * @throws the codes of {@link SearchQueue.run}, and of the steps
+ * @throws the codes of {@link CallerQueue.run}, and of the steps
  */
 export async function searchInTurns<P, R, T>(
-  queue: SearchQueue,
+  queue: CallerQueue,
   caller: QueuedCaller,
   workspaceId: string,
   steps: SearchSteps<P, R, T>,

@@ -1,5 +1,6 @@
 import pMap from 'p-map'
 import type { Caller } from '../../access/caller.ts'
+import type { CallerQueue } from '../../access/caller-queue.ts'
 import { hasPhrase } from '../../base/analysis/query.ts'
 import { groupBy } from '../../base/group-by.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -31,7 +32,6 @@ import {
 } from './ranking.ts'
 import { type ResultShaper, shapedCandidatesMax } from './result-shaper.ts'
 import { searchInTurns } from './search-in-turns.ts'
-import type { SearchQueue } from './search-queue.ts'
 import type { SentenceSearch } from './sentence-search.ts'
 import type { ServiceReranking } from './service-reranking.ts'
 import type { RankedCandidate, ShapedCandidate } from './shaped-candidate.ts'
@@ -95,7 +95,7 @@ export class Searcher {
   constructor(
     private readonly space: Pick<VectorSpace, 'embedQuery'>,
     private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
-    private readonly queue: SearchQueue,
+    private readonly queue: CallerQueue,
     /** Undefined if the runtime has no sentence model. */
     private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
     private readonly services: Pick<ServiceReranking, 'score'>,
@@ -153,7 +153,7 @@ export class Searcher {
 
   /**
    * Merges the candidates of rankings, and applies the stages of the request to them. If grouping leaves fewer results than
-   * requested, adds candidates of other documents to the rankings. Call it in the {@link SearchQueue}.
+   * requested, adds candidates of other documents to the rankings. Call it in the {@link CallerQueue}.
    */
   async shapeResults(
     rankings: readonly BaseRanking[],
@@ -294,7 +294,7 @@ export class Searcher {
 
   /**
    * Prepares a search again with the current rights of the caller, but with the same vector: sends no request to a provider,
-   * so it can be called in the {@link SearchQueue}.
+   * so it can be called in the {@link CallerQueue}.
    *
    * @throws collection_unavailable  the search now needs a vector that it did not need before
    */
@@ -324,7 +324,7 @@ export class Searcher {
     return createPlan(context, body, visibility, { saved, vectorPoolMin })
   }
 
-  /** Ranks candidates, but does not read their hits. Call it in the {@link SearchQueue}. */
+  /** Ranks candidates, but does not read their hits. Call it in the {@link CallerQueue}. */
   async rankCandidates(prepared: PreparedSearch): Promise<BaseRanking> {
     const { context, plan } = prepared
     const lists = await this.rankInCurrentSpace(prepared)
@@ -342,7 +342,7 @@ export class Searcher {
   /**
    * Lets the reranking service of a knowledge base score the best candidates, if the search needs it. If the service
    * fails, the ranking stays as it is, and names `rerank` as ignored. A service can be slow, so do not call this in the
-   * {@link SearchQueue}.
+   * {@link CallerQueue}.
    */
   async scoreByService(prepared: PreparedSearch, ranking: BaseRanking): Promise<BaseRanking> {
     const { context, plan, signal } = prepared
