@@ -15,6 +15,7 @@ const allowed: Record<string, readonly string[]> = {
   models: ['contract', 'base', 'config', 'local-models'],
   'local-models': ['base', 'sentence-model'],
   'sentence-model': ['base'],
+  formats: ['contract', 'base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   knowledge: ['contract', 'base', 'storage', 'access', 'models', 'sentence-model', 'workspaces', 'jobs'],
@@ -103,6 +104,15 @@ const owners: Record<string, readonly string[]> = {
   react: ['src/tui/'],
   marked: ['src/tui/markdown/'],
   lowlight: ['src/tui/markdown/'],
+  '@e965/xlsx': ['src/formats/'],
+  '@mixmark-io/domino': ['src/formats/'],
+  chardet: ['src/formats/'],
+  mammoth: ['src/formats/'],
+  'postal-mime': ['src/formats/'],
+  saxes: ['src/formats/'],
+  turndown: ['src/formats/'],
+  unpdf: ['src/formats/'],
+  yauzl: ['src/formats/'],
 }
 
 /** Folders of storage drivers, and the registry, which is the only other file that can import them. */

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { extensionOf } from '../../base/file-extension.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { formatCount } from '../terminal/output.ts'
@@ -6,14 +7,7 @@ import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, failOrSkip, type IngestItem, type Source, specialFileItem } from './ingest-item.ts'
 import { markdownTitle } from './markdown-title.ts'
 import { type ReadResult, readStream, readText, systemFailure } from './read-text.ts'
-import {
-  extensionOf,
-  isConvertibleToText,
-  isJsonLines,
-  isMarkdown,
-  isMaybeText,
-  mediaTypeOf,
-} from './text-types.ts'
+import { isConvertibleToText, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
 import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Selects the files and the standard input to ingest. */

@@ -1,4 +1,4 @@
-import { extname } from 'node:path'
+import { extensionOf } from '../../base/file-extension.ts'
 
 /** Extensions of text files: those in docs/ingesting.md#files-over-http, and those of more programming languages. */
 const textExtensions = new Set(
@@ -25,11 +25,6 @@ const mediaTypes: Record<string, string> = {
   css: 'text/css',
   xml: 'text/xml',
   json: 'application/json',
-}
-
-/** Returns the extension of a file name in lowercase, without the dot; empty for names such as `LICENSE`. */
-export function extensionOf(name: string): string {
-  return extname(name).slice(1).toLowerCase()
 }
 
 /** Returns true if the extension is that of a text file, or there is no extension. */

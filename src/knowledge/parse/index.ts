@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { extensionOf } from '../../base/file-extension.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ExtractedText, FileParser } from './parser.ts'
@@ -60,8 +61,4 @@ export async function extractNatively(file: SourceFile): Promise<ExtractedText> 
   const extracted = await parser.extract(await readFile(file.path))
   // Check the text here, because returning it may copy it to another thread.
   return requireText({ text: extracted, parser: 'native', version: parser.version })
-}
-
-function extensionOf(name: string): string {
-  return /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }

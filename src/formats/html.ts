@@ -1,0 +1,93 @@
+import domino, { type PageElement } from '@mixmark-io/domino'
+import TurndownService from 'turndown'
+import { type FileText, markdownTable, tidy, titleOf, unreadable } from './file-text.ts'
+import { decodeText } from './text.ts'
+
+/** Elements that are not part of the content of a page. */
+const omitted =
+  'script, style, noscript, template, iframe, object, embed, canvas, svg, nav, dialog, button, select, input, textarea, ' +
+  '[hidden], [aria-hidden="true"], [role="navigation"], [role="banner"], [role="contentinfo"], [role="search"]'
+/** Elements around the content of a page. Inside of an article, they can be part of it. */
+const frame = 'body > header, body > footer, body > aside'
+/** Share of the text of a page that its main element must contain to be used alone. */
+const mainShare = 0.5
+
+/** @throws extraction_failed  the page is nested too deeply */
+export function readHtml(bytes: Uint8Array): FileText {
+  return convertHtml(decodeText(bytes, declaredEncoding(bytes)))
+}
+
+function declaredEncoding(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, 4_096)).toString('latin1')
+  return (
+    /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{1,40})/i.exec(head)?.[1] ??
+    /^<\?xml[^>]{0,200}encoding=["']([\w.:-]{1,40})/i.exec(head)?.[1]
+  )
+}
+
+/** Converts the content of a page to Markdown. Omits scripts, forms, navigation, and the frame of the page. */
+export function convertHtml(html: string): FileText {
+  try {
+    const document = domino.createDocument(html)
+    for (const element of Array.from(document.querySelectorAll(`${omitted}, ${frame}`))) element.remove()
+    const body = document.body
+    const title = titleOf(document.title) ?? titleOf(body?.querySelector('h1')?.textContent)
+    if (!body) return { text: '', title }
+    return { text: tidy(converter.turndown(contentOf(body) as never)), title }
+  } catch (error) {
+    if (error instanceof RangeError) throw unreadable('is nested too deeply', undefined, error)
+    throw error
+  }
+}
+
+/** Returns the main element of a page if it contains most of its text, otherwise the body. */
+function contentOf(body: PageElement): PageElement {
+  const candidates = Array.from(body.querySelectorAll('main, [role="main"], article'))
+  const length = (element: PageElement) => element.textContent.length
+  const main = candidates.find(element => length(element) >= mainShare * length(body))
+  return main ?? body
+}
+
+const converter = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', emDelimiter: '*' })
+  .addRule('item', { filter: 'li', replacement: (content, node) => itemOf(elementOf(node), content) })
+  // Inline pictures would be kilobytes of base64. Their description remains.
+  .addRule('picture', {
+    filter: 'img',
+    replacement: (_, node) => titleOf(elementOf(node).getAttribute('alt')) ?? '',
+  })
+  .addRule('link', {
+    filter: 'a',
+    replacement: (content, node) => {
+      const href = elementOf(node).getAttribute('href') ?? ''
+      return /^(https?:|mailto:)/i.test(href) && content.trim() !== ''
+        ? `[${content.trim()}](${href})`
+        : content
+    },
+  })
+  .addRule('table', { filter: 'table', replacement: (content, node) => tableOf(elementOf(node)) ?? content })
+  .addRule('strikethrough', { filter: ['del', 's'], replacement: content => `~~${content}~~` })
+
+/** Returns the element that the converter passes to a rule, which it declares with the types of browsers. */
+function elementOf(node: unknown): PageElement {
+  return node as PageElement
+}
+
+// Escapes such as `snake\\_case` would split words for searches.
+converter.escape = text => text
+
+function itemOf(item: PageElement, content: string): string {
+  const list = item.parentElement
+  const at = Array.prototype.indexOf.call(list?.children ?? [], item)
+  const marker = list?.nodeName === 'OL' ? `${Number(list.getAttribute('start') ?? 1) + at}. ` : '- '
+  return `${marker}${content.trim().replace(/\n/g, `\n${' '.repeat(marker.length)}`)}\n`
+}
+
+/** Returns a table in Markdown; undefined for a table that contains other tables, which is only a layout. */
+function tableOf(table: PageElement): string | undefined {
+  if (table.querySelector('table')) return undefined
+  const rows = Array.from(table.querySelectorAll('tr'), row =>
+    Array.from(row.querySelectorAll('th, td'), cell => cell.textContent),
+  )
+  const caption = titleOf(table.querySelector('caption')?.textContent)
+  return `\n\n${caption ? `${caption}\n\n` : ''}${markdownTable(rows)}\n\n`
+}

@@ -1,0 +1,59 @@
+import chardet from 'chardet'
+import { WbError } from '../contract/errors.ts'
+
+/** Number of bytes at the start of a file from which its encoding is guessed. */
+const sampleBytes = 65_536
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * Decodes a text. Uses its byte order mark, or else UTF-8 if the text is valid UTF-8, or else the encoding that the text
+ * declares, or else the most probable one.
+ *
+ * @param declared  name of the encoding that the text declares
+ * @throws unsupported_file_type  the bytes are not a text
+ */
+export function decodeText(bytes: Uint8Array, declared?: string): string {
+  const marked = decodeMarked(bytes)
+  if (marked !== undefined) return marked
+  if (bytes.includes(0)) throw notText()
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    const guessed = declared ?? chardet.detect(bytes.subarray(0, sampleBytes)) ?? 'windows-1252'
+    return decoderFor(guessed).decode(bytes)
+  }
+}
+
+function decodeMarked(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes)
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes)
+  const [even, odd] = zeroShares(bytes.subarray(0, sampleBytes))
+  if (odd > 0.3 && even < 0.05) return new TextDecoder('utf-16le').decode(bytes)
+  if (even > 0.3 && odd < 0.05) return new TextDecoder('utf-16be').decode(bytes)
+  return undefined
+}
+
+/** Returns the shares of zero bytes at even and odd offsets. In UTF-16, most Latin letters have one zero byte. */
+function zeroShares(bytes: Uint8Array): [even: number, odd: number] {
+  const zeros = [0, 0] satisfies [number, number]
+  bytes.forEach((byte, at) => {
+    if (byte === 0) zeros[(at % 2) as 0 | 1]++
+  })
+  const half = Math.max(1, bytes.length / 2)
+  return [zeros[0] / half, zeros[1] / half]
+}
+
+/** Returns a decoder for an encoding; that of Windows for Western languages if the name is unknown. */
+function decoderFor(name: string): InstanceType<typeof TextDecoder> {
+  try {
+    return new TextDecoder(name)
+  } catch {
+    return new TextDecoder('windows-1252')
+  }
+}
+
+function notText(): WbError {
+  return new WbError('unsupported_file_type', 'the file contains binary data in an unknown format')
+}
