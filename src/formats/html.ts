@@ -48,6 +48,9 @@ function contentOf(body: PageElement): PageElement {
   return main ?? body
 }
 
+/** The text of a link from a heading to itself. */
+const linkToItself = /^\s*[¶#§🔗]\s*$/u
+
 const converter = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', emDelimiter: '*' })
   .addRule('item', { filter: 'li', replacement: (content, node) => itemOf(elementOf(node), content) })
   // Inline pictures would be kilobytes of base64. Their description remains.
@@ -58,6 +61,7 @@ const converter = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fe
   .addRule('link', {
     filter: 'a',
     replacement: (content, node) => {
+      if (linkToItself.test(content)) return ''
       const href = elementOf(node).getAttribute('href') ?? ''
       return /^(https?:|mailto:)/i.test(href) && content.trim() !== ''
         ? `[${content.trim()}](${href})`

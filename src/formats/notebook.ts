@@ -32,8 +32,8 @@ function blocksOf({ cell_type, source, outputs = [] }: Cell, language: string): 
   if (cell_type !== 'code') return [text]
   const results = outputs.map(({ text: printed, data }) => joined(printed) || joined(data?.['text/plain']))
   return [
-    fenced(text, language),
-    ...results.filter(result => result.trim() !== '').map(result => fenced(result, '')),
+    ...(text.trim() === '' ? [] : [fenced(text, language)]),
+    ...results.filter(result => result.trim() !== '').map(result => fenced(result.trimEnd(), '')),
   ]
 }
 

@@ -16,7 +16,7 @@ export async function readOpenDocument(bytes: Uint8Array): Promise<FileText> {
   const meta = zip.has('meta.xml') ? parseXml((await zip.read('meta.xml')).toString('utf8')) : undefined
   const body = firstElement(content, 'body')
   const text = tidy(body ? blocksOf(body).join('\n\n') : '')
-  return { text, title: titleOf(textOf(firstElement(meta, 'title'))) ?? titleOf(/^#+ (.+)/m.exec(text)?.[1]) }
+  return { text, title: titleOf(textOf(firstElement(meta, 'title'))) ?? titleOf(/^# (.+)/m.exec(text)?.[1]) }
 }
 
 function blocksOf(element: XmlElement): string[] {
@@ -37,7 +37,7 @@ function blockOf(element: XmlElement): string[] {
     case 'table':
       return [tableOf(element)]
     case 'page':
-      return [`## ${attributes['draw:name'] ?? 'Slide'}`, ...blocksOf(element)]
+      return [`## ${slideName(attributes['draw:name'])}`, ...blocksOf(element)]
     case 'tracked-changes':
     case 'annotation':
     case 'forms':
@@ -46,6 +46,11 @@ function blockOf(element: XmlElement): string[] {
     default:
       return blocksOf(element)
   }
+}
+
+/** Returns the name of a slide. LibreOffice names slides `page1` if the author did not choose a name. */
+function slideName(name = 'page'): string {
+  return name.replace(/^page(?=\d*$)/, 'Slide ').trimEnd()
 }
 
 function listOf(list: XmlElement, depth: number): string {

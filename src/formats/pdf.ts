@@ -28,17 +28,18 @@ const paragraphGap = 1.6
 /** A line that ends before this share of the longest line of a page is followed by a new line. */
 const shortLineShare = 0.75
 /** Share of a page, at its top and at its bottom, that can contain lines that are repeated on other pages. */
-const marginShare = 0.12
-/** Number of pages from which repeated lines are recognized. */
+const marginShare = 0.2
+/** Number of pages on which a line in the margins must occur to be left out. Numbers can differ. */
 const repeatedPagesMin = 3
 /** Titles that programs write if the author did not choose one. */
 const automaticTitle =
   /^(untitled|microsoft (word|powerpoint|excel) - |.*\.(docx?|pptx?|xlsx?|indd|tex|pdf)$)/i
-const bullet = /^[•●▪◦‣–]\s+/
+/** Signs before list items, with those of the fonts Symbol and Wingdings. */
+const bullet = /^[•●▪◦‣–\uf0a7\uf0b7\uf0d8\uf0fc]\s*/
 
 /**
  * Returns the text of a PDF with its headings, recognized by the sizes of the fonts, and with its paragraphs in one line
- * each. Omits lines in the margins that are repeated on most pages.
+ * each. Omits lines in the margins that are repeated on other pages.
  *
  * @throws extraction_failed  the file is damaged or encrypted
  */
@@ -46,8 +47,9 @@ export async function readPdf(bytes: Uint8Array): Promise<FileText> {
   return withPdf(bytes, async pdf => {
     const pages: Page[] = []
     for (let number = 1; number <= pdf.numPages; number++) pages.push(await readPage(pdf, number))
-    const content = withoutRepeatedLines(pages)
-    const levels = headingLevels(content)
+    const textSize = textSizeOf(pages.flatMap(({ lines }) => lines))
+    const content = withoutRepeatedLines(pages, textSize)
+    const levels = headingLevels(content.flat(), textSize)
     const text = tidy(content.map(lines => blocksOf(lines, levels).join('\n\n')).join('\n\n'))
     return { text, title: await titleOfPdf(pdf, text) }
   })
@@ -117,8 +119,11 @@ async function readPage(pdf: Pdf, number: number): Promise<Page> {
   return { height, lines }
 }
 
-function withoutRepeatedLines(pages: readonly Page[]): (readonly Line[])[] {
-  if (pages.length < repeatedPagesMin) return pages.map(({ lines }) => lines)
+/**
+ * Returns the lines of each page without running heads, running feet and page numbers: the outermost lines that occur at the
+ * same height on several pages, apart from numbers, and that are not larger than the text.
+ */
+function withoutRepeatedLines(pages: readonly Page[], textSize: number): (readonly Line[])[] {
   const keyOf = ({ text, y }: Line) => `${Math.round(y)} ${text.replace(/\d+/g, '#')}`
   const isInMargin = ({ height }: Page, { y }: Line) =>
     y < height * marginShare || y > height * (1 - marginShare)
@@ -126,24 +131,40 @@ function withoutRepeatedLines(pages: readonly Page[]): (readonly Line[])[] {
   for (const page of pages)
     for (const line of page.lines)
       if (isInMargin(page, line)) counts.set(keyOf(line), (counts.get(keyOf(line)) ?? 0) + 1)
-  return pages.map(page =>
-    page.lines.filter(line => !isInMargin(page, line) || counts.get(keyOf(line))! <= pages.length / 2),
-  )
+  return pages.map(page => {
+    const isRepeated = (line: Line) =>
+      isInMargin(page, line) &&
+      line.size < textSize * headingRatio &&
+      counts.get(keyOf(line))! >= repeatedPagesMin
+    const downward = page.lines.toSorted((a, b) => b.y - a.y)
+    const content = downward.slice(
+      downward.findIndex(line => !isRepeated(line)),
+      downward.findLastIndex(line => !isRepeated(line)) + 1,
+    )
+    const kept = new Set(content)
+    return page.lines.filter(line => kept.has(line))
+  })
+}
+
+/** Returns the size of the font in which most of the text is. */
+function textSizeOf(lines: readonly Line[]): number {
+  const chars = new Map<number, number>()
+  for (const { text, size } of lines)
+    chars.set(Math.round(size), (chars.get(Math.round(size)) ?? 0) + text.length)
+  const [textSize] = [...chars].reduce((most, entry) => (entry[1] > most[1] ? entry : most), [0, 0])
+  return textSize
 }
 
 /** Returns the level of a heading for each size of a font that is larger than the text. */
-function headingLevels(pages: readonly (readonly Line[])[]): ReadonlyMap<number, number> {
-  const chars = new Map<number, number>()
-  for (const { text, size } of pages.flat())
-    chars.set(Math.round(size), (chars.get(Math.round(size)) ?? 0) + text.length)
-  const [textSize = 0] = [...chars].reduce((most, entry) => (entry[1] > most[1] ? entry : most), [0, 0])
-  const larger = [...chars.keys()].filter(size => size >= textSize * headingRatio).sort((a, b) => b - a)
+function headingLevels(lines: readonly Line[], textSize: number): ReadonlyMap<number, number> {
+  const sizes = new Set(lines.map(({ size }) => Math.round(size)))
+  const larger = [...sizes].filter(size => size >= textSize * headingRatio).sort((x, y) => y - x)
   return new Map(larger.map((size, at) => [size, Math.min(at + 1, 4)]))
 }
 
 /** Joins the lines of a page to headings, list items and paragraphs. */
 function blocksOf(lines: readonly Line[], levels: ReadonlyMap<number, number>): string[] {
-  const shortLine = shortLineShare * Math.max(...lines.map(({ right }) => right))
+  const shortLine = shortLineShare * lines.reduce((longest, { right }) => Math.max(longest, right), 0)
   const blocks: { text: string; level: number; last: Line }[] = []
   for (const line of lines) {
     const level = line.text.length <= headingCharsMax ? (levels.get(Math.round(line.size)) ?? 0) : 0
@@ -164,10 +185,10 @@ function blocksOf(lines: readonly Line[], levels: ReadonlyMap<number, number>): 
   return blocks.map(({ text, level }) => (level > 0 ? `${'#'.repeat(level)} ${text}` : text))
 }
 
-/** Joins two lines of a paragraph. Removes the hyphen of a word that continues in the second line. */
+/** Joins two lines of a paragraph. Removes the hyphen of a word that continues in lowercase in the second line. */
 function joinLines(first: string, second: string): string {
   if (/\p{L}[-\u00AD]$/u.test(first) && /^\p{Ll}/u.test(second)) return first.slice(0, -1) + second
-  return `${first} ${second}`
+  return /\p{Lu}-$/u.test(first) && /^\p{Lu}/u.test(second) ? first + second : `${first} ${second}`
 }
 
 async function titleOfPdf(pdf: Pdf, text: string): Promise<string | null> {

@@ -4,6 +4,7 @@ import { encrypted, Zip } from './zip.ts'
 
 /** Maximum number of cells of a sheet that are read, also if it declares more. */
 const cellsMax = 5_000_000
+const firstDay = '1899-12-31'
 
 /**
  * Returns each sheet as a heading and a table. The first row with text has the heads of the columns.
@@ -53,5 +54,8 @@ function rowsOf(workbook: WorkBook, name: string): string[][] {
 function textOfCell(value: unknown): string {
   if (!(value instanceof Date)) return String(value)
   if (Number.isNaN(value.getTime())) return ''
-  return value.toISOString().replace(/T00:00:00\.000Z$/, '')
+  const [, date, time] = /^(.*)T(.*?)(?:\.000)?Z$/.exec(value.toISOString())!
+  // A time of day is stored as a fraction of the first day.
+  if (date === firstDay) return time!
+  return time === '00:00:00' ? date! : `${date} ${time}`
 }

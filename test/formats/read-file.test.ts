@@ -120,7 +120,7 @@ describe('a file is read by its content', () => {
       await read('a.ipynb', JSON.stringify({ cells, metadata: { kernelspec: { language: 'python' } } })),
     ).toMatchObject({
       title: 'Study',
-      text: '# Study\nText.\n\n```python\nprint(1)\n```\n\n```\n1\n\n```',
+      text: '# Study\nText.\n\n```python\nprint(1)\n```\n\n```\n1\n```',
     })
     const cues =
       '1\n00:00:01,000 --> 00:00:02,000\n<i>Hello</i>\n\n2\n00:00:03,000 --> 00:00:04,000\nworld.\n\n3\n00:01:00,000 --> 00:01:02,000\nLater.\n'
