@@ -2,6 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { semanticFlag } from '../../src/cli/command/semantic-flag.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
+import type { ServiceType } from '../../src/cli/services/service-types.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbCreate extends WbCommand {
@@ -17,14 +19,14 @@ export default class KbCreate extends WbCommand {
     description: Flags.string({ summary: 'description of the contents' }),
     language: Flags.string({ summary: 'language of the documents, such as de' }),
     embedding: Flags.string({
-      summary: 'ID of an embedding service [the oldest one in the workspace]',
-      helpValue: 'ID',
+      summary: 'embedding service name or ID [the oldest one in the workspace]',
+      helpValue: 'NAME',
     }),
     chunking: Flags.string({
-      summary: 'ID of a chunking service [the oldest one in the workspace]',
-      helpValue: 'ID',
+      summary: 'chunking service name or ID [the oldest one in the workspace]',
+      helpValue: 'NAME',
     }),
-    reranking: Flags.string({ summary: 'ID of a reranking service [none]', helpValue: 'ID' }),
+    reranking: Flags.string({ summary: 'reranking service name or ID [none]', helpValue: 'NAME' }),
     attach: Flags.boolean({ summary: 'use the existing collection with this name' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'index words for lexical and hybrid search' }),
     semantic: semanticFlag(),
@@ -33,15 +35,18 @@ export default class KbCreate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(KbCreate)
     const { workspaceId } = await this.workspaceOrDefault()
+    const services = new ServiceCalls(this.client, workspaceId)
+    const idOf = async (type: ServiceType, name: string | undefined) =>
+      name && (await services.find(name, type, this.resolveContext)).id
     const lexical =
       flags.lexical === undefined ? undefined : { enabled: flags.lexical, analyzer: null, options: {} }
     const body = {
       name: args.name,
       description: flags.description,
       language: flags.language,
-      embeddingServiceId: flags.embedding,
-      chunkingServiceId: flags.chunking,
-      rerankingServiceId: flags.reranking,
+      embeddingServiceId: await idOf('embedding', flags.embedding),
+      chunkingServiceId: await idOf('chunking', flags.chunking),
+      rerankingServiceId: await idOf('reranking', flags.reranking),
       lexical,
       semantic: flags.semantic && flags.semantic === 'on',
       ...(flags.attach && { attach: true, vectorCollection: args.name }),

@@ -139,10 +139,10 @@ export function openKnowledge(parts: KnowledgeParts) {
   const queue = new CallerQueue(searchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
-  const searcher = new Searcher(space, filters, queue, sentences, reranking, shaper)
-  const whyNotQueue = new CallerQueue(whyNotMax)
-  const whyNotSearcher = new Searcher(space, filters, whyNotQueue, sentences, reranking, shaper)
-  const unloggedSearcher = new ManySearcher({ bases, space, filters, queue, sentences, reranking, shaper })
+  const searcherParts = { space, filters, queue, sentences, reranking, shaper }
+  const searcher = new Searcher(searcherParts)
+  const whyNotSearcher = new Searcher({ ...searcherParts, queue: new CallerQueue(whyNotMax) })
+  const unloggedSearcher = new ManySearcher({ ...searcherParts, bases })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),
@@ -188,16 +188,16 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(
+      kb: kbHandlers({
         bases,
-        new Compactor(bases, parts.reportFailure),
+        compactor: new Compactor(bases, parts.reportFailure),
         searcher,
         manySearcher,
-        new WhyNotSearch({ bases, documents, searcher: whyNotSearcher }),
+        whyNot: new WhyNotSearch({ bases, documents, searcher: whyNotSearcher }),
         queryLog,
-        new Insights({ ...parts, bases, queryLog }),
-        parts.measureSearch,
-      ),
+        insights: new Insights({ ...parts, bases, queryLog }),
+        measure: parts.measureSearch,
+      }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       records: recordHandlers(

@@ -28,16 +28,27 @@ export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
 /** Runs a search and reports its mode, outcome and duration. */
 export type MeasureSearch = <T extends { readonly mode: string }>(search: () => Promise<T>) => Promise<T>
 
-export function kbHandlers(
-  bases: KnowledgeBases,
-  compactor: Compactor,
-  searcher: Searcher,
-  manySearcher: Pick<ManySearcher, 'search'>,
-  whyNot: WhyNotSearch,
-  queryLog: QueryLog,
-  insights: Insights,
-  measure: MeasureSearch,
-): Handlers<typeof kb> {
+interface KbParts {
+  readonly bases: KnowledgeBases
+  readonly compactor: Compactor
+  readonly searcher: Searcher
+  readonly manySearcher: Pick<ManySearcher, 'search'>
+  readonly whyNot: WhyNotSearch
+  readonly queryLog: QueryLog
+  readonly insights: Insights
+  readonly measure: MeasureSearch
+}
+
+export function kbHandlers({
+  bases,
+  compactor,
+  searcher,
+  manySearcher,
+  whyNot,
+  queryLog,
+  insights,
+  measure,
+}: KbParts): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
     list: async ({ params, query }, caller) => ({

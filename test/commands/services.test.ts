@@ -31,10 +31,12 @@ test('a knowledge base gets and loses a reranking service', async () => {
   const id = saved.rerankingServiceId
   const serviceOf = async (...args: string[]) =>
     JSON.parse(await stdoutOf(wb(['kb', ...args, '--json']))).rerankingServiceId
-  expect(await serviceOf('create', 'papers', '--reranking', id)).toBe(id)
+  expect(await serviceOf('create', 'notes', '--reranking', id)).toBe(id)
+  expect(await serviceOf('create', 'papers', '--reranking', 'rr')).toBe(id)
   expect(await serviceOf('update', 'papers', '--reranking', '')).toBeNull()
   expect(await serviceOf('update', 'papers', '--reranking', 'rr')).toBe(id)
   expect(await stdoutOf(wb(['kb', 'show', 'papers']))).toContain('reranking\trr\n')
+  expect((await wb(['kb', 'create', 'more', '--chunking', 'missing'])).stderr).toContain('missing')
 })
 
 test('creates, shows, changes and deletes a service of each type', { timeout: 60_000 }, async () => {

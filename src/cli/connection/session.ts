@@ -30,6 +30,7 @@ import { withResponseTimeout } from './response-timeout.ts'
 const renewalTimeoutMs = 30_000
 /** Request field that commands always send. If an older runtime ignores it, the user does not need a warning. */
 const alwaysSentField = 'includeCoverage'
+const rerankingProblem = 'the reranking service failed, or this runtime cannot use it'
 
 /** The connection of one command to its runtime. The first request opens the connection. */
 export class Session {
@@ -172,7 +173,8 @@ export class Session {
   }
 
   #reportIgnored(names: readonly string[]): void {
-    if (names.length > 0) this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`)
+    const described = names.map(name => (name === 'rerank' ? `${name} (${rerankingProblem})` : name))
+    if (names.length > 0) this.output.warn(`  the runtime ignored: ${plainLine(described.join(', '))}`)
   }
 
   /**

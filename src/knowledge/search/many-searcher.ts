@@ -1,5 +1,4 @@
 import pMap from 'p-map'
-import type { CallerQueue } from '../../access/caller-queue.ts'
 import { terms } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBaseHit, SearchManyRequest } from '../../contract/knowledge.ts'
@@ -7,9 +6,7 @@ import { limits } from '../../contract/limits.ts'
 import type { ScoredRecord } from '../../storage/content.ts'
 import { undefinedIfDeleted } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
-import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import { titleOfPayload } from '../payload.ts'
-import type { VectorSpace } from '../vector-space.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
 import { type ResultHit, readResults } from './hits.ts'
 import {
@@ -20,7 +17,6 @@ import {
   modeUsed,
   orderCandidates,
 } from './ranking.ts'
-import type { ResultShaper } from './result-shaper.ts'
 import { searchInTurns } from './search-in-turns.ts'
 import {
   concurrentSearchesMax,
@@ -28,10 +24,10 @@ import {
   type PreparedSearch,
   type SearchCaller,
   Searcher,
+  type SearcherParts,
   withCurrentRights,
 } from './searcher.ts'
 import type { SentenceSearch } from './sentence-search.ts'
-import type { ServiceReranking } from './service-reranking.ts'
 import type { RankedCandidate } from './shaped-candidate.ts'
 import { totalWeight } from './word-weights.ts'
 
@@ -44,14 +40,9 @@ const passagesPerWeight = 3
  */
 const weightMin = 0.5
 
-interface ManySearcherParts {
+interface ManySearcherParts extends Omit<SearcherParts, 'comparesBases' | 'sentences'> {
   readonly bases: KnowledgeBases
-  readonly space: VectorSpace
-  readonly filters: KnowledgeFilters
-  readonly queue: CallerQueue
   readonly sentences: SentenceSearch | undefined
-  readonly reranking: ServiceReranking
-  readonly shaper: ResultShaper
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -89,9 +80,12 @@ export class ManySearcher {
   async search(workspaceId: string, body: SearchManyRequest, caller: ManySearchCaller) {
     const skipsDeleted = !body.knowledgeBaseIds || caller.skipsDeleted === true
     const onDeleted = skipsDeleted ? undefinedIfDeleted : rethrow
-    const { space, filters, queue, sentences, reranking, shaper } = this.parts
-    const once = embedOncePerService(space)
-    const searcher = new Searcher(once, filters, queue, sentences?.forOneQuestion(), reranking, shaper, true)
+    const searcher = new Searcher({
+      ...this.parts,
+      space: embedOncePerService(this.parts.space),
+      sentences: this.parts.sentences?.forOneQuestion(),
+      comparesBases: true,
+    })
     let prepared: readonly PreparedSearch[] = []
     const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)
@@ -131,7 +125,7 @@ export class ManySearcher {
     }
     for (let attempt = 1; ; attempt++) {
       try {
-        return await searchInTurns(queue, caller, workspaceId, {
+        return await searchInTurns(this.parts.queue, caller, workspaceId, {
           prepare,
           prepareAgain,
           rank: searches =>
@@ -233,8 +227,8 @@ function commonMode(rankings: readonly BaseRanking[]): string {
 }
 
 /** Wraps a vector space so that it embeds the question only once for each embedding service. */
-function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'> {
-  const vectors = new Map<string, ReturnType<VectorSpace['embedQuery']>>()
+function embedOncePerService(space: SearcherParts['space']): SearcherParts['space'] {
+  const vectors = new Map<string, ReturnType<SearcherParts['space']['embedQuery']>>()
   return {
     embedQuery(context, ...args) {
       if (context.isFittedByRuntime) return space.embedQuery(context, ...args)

@@ -90,19 +90,21 @@ export const concurrentSearchesMax = 4
 const shapingAttemptsMax = 10
 const addedRecordsMax = 1_000
 
+export interface SearcherParts {
+  readonly space: Pick<VectorSpace, 'embedQuery'>
+  readonly filters: Pick<KnowledgeFilters, 'getParsed'>
+  readonly queue: CallerQueue
+  /** Undefined if the runtime has no sentence model. */
+  readonly sentences: Pick<SentenceSearch, 'rank'> | undefined
+  readonly reranking: Pick<ServiceReranking, 'score'>
+  readonly shaper: ResultShaper
+  /** True if scores of several knowledge bases are scaled together. Then, lists without weight are needed too. */
+  readonly comparesBases?: boolean
+}
+
 /** Finds passages in one knowledge base by vectors, by words, or by both. */
 export class Searcher {
-  constructor(
-    private readonly space: Pick<VectorSpace, 'embedQuery'>,
-    private readonly filters: Pick<KnowledgeFilters, 'getParsed'>,
-    private readonly queue: CallerQueue,
-    /** Undefined if the runtime has no sentence model. */
-    private readonly sentences: Pick<SentenceSearch, 'rank'> | undefined,
-    private readonly services: Pick<ServiceReranking, 'score'>,
-    private readonly shaper: ResultShaper,
-    /** True if scores of several knowledge bases are scaled together. Then, lists without weight are needed too. */
-    private readonly comparesBases = false,
-  ) {}
+  constructor(private readonly parts: SearcherParts) {}
 
   /**
    * Returns hits, best first. Hits with equal scores are ordered by lexical score, then from the oldest record to
@@ -138,7 +140,7 @@ export class Searcher {
     finish: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
   ): Promise<T> {
     const first = await this.prepareAtLeast(0, await openContext(), body, caller)
-    return searchInTurns(this.queue, caller, first.context.base.workspaceId, {
+    return searchInTurns(this.parts.queue, caller, first.context.base.workspaceId, {
       prepare: async () => first,
       prepareAgain: async prepared => {
         await caller.reauthorize()
@@ -164,7 +166,7 @@ export class Searcher {
     const candidates = await merge(rankings)
     const { shaping, topK } = rankings[0]?.plan ?? {}
     if (!shaping || topK === undefined) return { rankings, candidates, results: candidates }
-    const { results, isCut } = await this.shaper.shape(candidates, shaping)
+    const { results, isCut } = await this.parts.shaper.shape(candidates, shaping)
     const { perGroup } = shaping
     const isLast = isCut || attempt === shapingAttemptsMax || candidates.length >= shapedCandidatesMax
     if (perGroup === undefined || results.length >= topK || isLast) return { rankings, candidates, results }
@@ -250,14 +252,15 @@ export class Searcher {
     return {
       ...orderCandidates(ranking),
       results,
-      reshape: async shaping => (await this.shaper.shape(candidates, shaping)).results,
+      reshape: async shaping => (await this.parts.shaper.shape(candidates, shaping)).results,
       usesSentences: this.usesSentences(ranking.context, ranking.plan) && !isDecidedByWords(ranking),
       rankAgain: options => this.rankAgain(ranking, options, signal),
     }
   }
 
   private usesSentences({ base, store }: BaseContext, { mode, isTyping }: SearchPlan): boolean {
-    const isEnabled = this.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
+    const isEnabled =
+      this.parts.sentences !== undefined && store.spaces !== undefined && base.semantic !== false
     // A word that is still being typed has no meaning yet.
     return isEnabled && mode === 'hybrid' && !isTyping
   }
@@ -273,7 +276,9 @@ export class Searcher {
     const [vector, lexical, sentences] = await Promise.all([
       lists.query ? rankByVector(context, again, lists.query) : [],
       mode === 'vector' ? [] : rankByWords(context, again),
-      lists.sentences ? this.sentences?.rank(context, plan.text!, { limit, constraints }, signal) : undefined,
+      lists.sentences
+        ? this.parts.sentences?.rank(context, plan.text!, { limit, constraints }, signal)
+        : undefined,
     ])
     return { vector, lexical, sentences: sentences?.list ?? [] }
   }
@@ -350,7 +355,7 @@ export class Searcher {
     const { store, key } = context
     const { visibility } = plan.constraints
     const candidates = fuseCandidates(ranking).map(({ record }) => record)
-    const serviceScores = await this.services.score(
+    const serviceScores = await this.parts.reranking.score(
       context,
       plan.text!,
       count => candidates.slice(0, count),
@@ -365,7 +370,7 @@ export class Searcher {
   private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
     return knowledgeFilterId === undefined
       ? undefined
-      : this.filters.getParsed({ ...base, knowledgeFilterId })
+      : this.parts.filters.getParsed({ ...base, knowledgeFilterId })
   }
 
   /** Ranks records. Retries if the vector space changes after the query has been embedded. */
@@ -398,7 +403,7 @@ export class Searcher {
     const { generation } = context.collection
     return plan.vector
       ? { vector: plan.vector, generation, unknownWords: [] }
-      : this.space.embedQuery(context, plan.text!, signal)
+      : this.parts.space.embedQuery(context, plan.text!, signal)
   }
 
   /** Adds the ranking by the sentence model to a hybrid ranking. */
@@ -408,9 +413,9 @@ export class Searcher {
     hybrid: Promise<RankedLists>,
     signal: AbortSignal,
   ): Promise<RankedLists> {
-    if (!this.sentences || !this.usesSentences(context, plan)) return hybrid
+    if (!this.parts.sentences || !this.usesSentences(context, plan)) return hybrid
     const { poolSize: limit, constraints } = plan
-    const ranking = this.sentences.rank(context, plan.text!, { limit, constraints }, signal)
+    const ranking = this.parts.sentences.rank(context, plan.text!, { limit, constraints }, signal)
     // A failure matters only if the ranking is awaited below.
     ranking.catch(() => {})
     const lists = await hybrid
@@ -433,7 +438,7 @@ export class Searcher {
     const coverage = await bestCoverage(context, plan, lists)
     const weight = sentenceWeight(coverage)
     const weighed = { ...lists, weighting: lists.weighting && { ...lists.weighting, coverage } }
-    if (weight === 0 && !this.comparesBases) return weighed
+    if (weight === 0 && !this.parts.comparesBases) return weighed
     const sentences = await ranking
     return sentences && isFilled(sentences, lists)
       ? { ...weighed, sentences: { list: sentences.list, weight } }
