@@ -11,6 +11,11 @@ export interface QueuedCaller {
   readonly signal: AbortSignal
 }
 
+/** Returns the name by which a caller takes turns with the other callers of a workspace. */
+export function queueMember({ auth, client }: Pick<QueuedCaller, 'auth' | 'client'>): string {
+  return subjectName(auth) ?? `anonymous ${client}`
+}
+
 /** Maximum number of waiting requests of a caller. */
 const waitingMax = 2_000
 
@@ -38,7 +43,7 @@ export class CallerQueue {
     work: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted()
-    const member = subjectName(auth) ?? `anonymous ${client}`
+    const member = queueMember({ auth, client })
     if (this.#limiter.countWaiting(workspaceId, member) >= waitingMax)
       throw overloaded('too many of your requests are waiting')
     return this.#limiter.run({ workspaceId, member, signal }, work)

@@ -137,10 +137,10 @@ export function attachmentHandlers(deps: {
       status: 200,
       body: await attachments.list(params, query, auth),
     }),
-    create: async ({ params, body }, { auth, signal }) => {
-      const conversation = await conversations.get(params, auth)
+    create: async ({ params, body }, caller) => {
+      const conversation = await conversations.get(params, caller.auth)
       return body.receive(async upload => {
-        const content = await uploads.readAttachment(upload, signal)
+        const content = await uploads.readAttachment(upload, params.workspaceId, caller)
         const attachment = await attachments.create(conversation, upload.file, content)
         return { status: 201, body: attachment, ignored: upload.ignored }
       })

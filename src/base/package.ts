@@ -43,3 +43,15 @@ export const packageBuild = once((): PackageBuild | undefined => {
   const path = join(packageRoot(), 'dist', 'build.json')
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as PackageBuild) : undefined
 })
+
+/** Returns the exact version of a dependency. */
+export function dependencyVersion(name: string): string | undefined {
+  return dependencies()[name]
+}
+
+const dependencies = once(() => {
+  const manifest = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    dependencies: Readonly<Record<string, string>>
+  }
+  return manifest.dependencies
+})

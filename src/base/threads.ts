@@ -45,7 +45,15 @@ export interface ThreadLimits {
   readonly heapMegabytes?: number
   /** Idle time in milliseconds after which the worker ends. */
   readonly idleMs?: number
+  /** Duration of a call in milliseconds after which the worker ends. All its calls fail with {@link ThreadTimeout}. */
+  readonly callMs?: number
 }
+
+/** A call of a worker thread took too long. */
+export class ThreadTimeout extends Error {}
+
+/** A worker thread needed more memory than it may use. */
+export class ThreadOutOfMemory extends Error {}
 
 /**
  * Creates a host that runs operations in a worker thread. The first call starts the thread. After a failure
@@ -59,7 +67,7 @@ export function threadHost<O extends ThreadOperations>(
   data: unknown,
   limits: ThreadLimits = {},
 ): OperationHost<O> {
-  const { heapMegabytes, idleMs } = limits
+  const { heapMegabytes, idleMs, callMs } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
   let worker: Worker | undefined
@@ -117,9 +125,24 @@ export function threadHost<O extends ThreadOperations>(
         clearTimeout(idleTimer)
         worker ??= start()
         const id = nextId++
-        worker.postMessage({ id, name, input } satisfies Call, transfer)
-        if (pendingCalls.size === 0) worker.ref()
-        pendingCalls.set(id, { resolve, reject })
+        const usedWorker = worker
+        usedWorker.postMessage({ id, name, input } satisfies Call, transfer)
+        if (pendingCalls.size === 0) usedWorker.ref()
+        const endLate = () => {
+          fail(usedWorker, new ThreadTimeout(`a call took longer than ${callMs} ms`))
+          void usedWorker.terminate()
+        }
+        const timer = callMs === undefined ? undefined : setTimeout(endLate, callMs)
+        pendingCalls.set(id, {
+          resolve(value) {
+            clearTimeout(timer)
+            resolve(value)
+          },
+          reject(error) {
+            clearTimeout(timer)
+            reject(error)
+          },
+        })
       })
     },
     async close() {
@@ -131,8 +154,9 @@ export function threadHost<O extends ThreadOperations>(
 }
 
 /** Restores the class of an error that ended a thread. Without the class, the error would be reported as a defect. */
-function reviveThreadError(error: Error & { code?: ErrorCode; facts?: object }): Error {
-  return error.name === 'WbError' ? reviveError(error) : error
+function reviveThreadError(error: Error & { code?: string; facts?: object }): Error {
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return new ThreadOutOfMemory(error.message)
+  return error.name === 'WbError' ? reviveError(error as Error & { code?: ErrorCode }) : error
 }
 
 function reviveError(failure: { code?: ErrorCode; message: string; facts?: object; stack?: string }): Error {

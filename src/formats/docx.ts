@@ -1,5 +1,5 @@
 import mammoth from 'mammoth'
-import { type FileText, titleOf, unreadable } from './file-text.ts'
+import { dayOf, type FileText, titleOf, unreadable } from './file-text.ts'
 import { convertHtml } from './html.ts'
 import { firstElement, parseXml, textOf } from './xml.ts'
 import { Zip } from './zip.ts'
@@ -12,7 +12,8 @@ export async function readDocx(bytes: Uint8Array): Promise<FileText> {
   const options = { styleMap, convertImage: mammoth.images.imgElement(async () => ({ src: '' })) }
   const { value } = await convert(() => mammoth.convertToHtml(inputOf(bytes), options))
   const { text } = convertHtml(value)
-  return { text, title: (await titleOfOffice(zip)) ?? titleOf(/^# (.+)/m.exec(text)?.[1]) }
+  const { title, ...properties } = await propertiesOfOffice(zip)
+  return { text, title: title ?? titleOf(/^# (.+)/m.exec(text)?.[1]), ...properties }
 }
 
 /** Returns the text without its structure. @throws extraction_failed  the file is damaged, encrypted or too large */
@@ -21,11 +22,12 @@ export async function readDocxText(bytes: Uint8Array): Promise<string> {
   return (await convert(() => mammoth.extractRawText(inputOf(bytes)))).value.trim()
 }
 
-/** Returns the title in the properties of a file of Microsoft Office. */
-export async function titleOfOffice(zip: Zip): Promise<string | null> {
-  if (!zip.has('docProps/core.xml')) return null
+/** Returns the properties of a file of Microsoft Office. */
+export async function propertiesOfOffice(zip: Zip): Promise<Pick<FileText, 'title' | 'author' | 'date'>> {
+  if (!zip.has('docProps/core.xml')) return { title: null }
   const properties = parseXml((await zip.read('docProps/core.xml')).toString('utf8'))
-  return titleOf(textOf(firstElement(properties, 'title')))
+  const property = (name: string) => titleOf(textOf(firstElement(properties, name)))
+  return { title: property('title'), author: property('creator'), date: dayOf(property('modified')) }
 }
 
 /** Opens a Word file. The library would unpack it without a limit. */

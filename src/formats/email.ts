@@ -1,5 +1,5 @@
 import PostalMime, { type Address } from 'postal-mime'
-import { type FileText, tidy, titleOf, unreadable } from './file-text.ts'
+import { dayOf, type FileText, tidy, titleOf, unreadable } from './file-text.ts'
 import { convertHtml } from './html.ts'
 
 /** Maximum number of messages of a mailbox. */
@@ -26,7 +26,12 @@ export async function readEmail(bytes: Uint8Array): Promise<FileText> {
       ],
     ].flatMap(([name, value]) => (value ? [`${name}: ${value}`] : []))
     const body = html ? convertHtml(html).text : (text ?? '')
-    return { text: tidy([title ? `# ${title}` : '', head.join('\n'), body].join('\n\n')), title }
+    return {
+      text: tidy([title ? `# ${title}` : '', head.join('\n'), body].join('\n\n')),
+      title,
+      author: titleOf(addressesOf(from ? [from] : [])),
+      date: dayOf(date),
+    }
   } catch (error) {
     throw unreadable('is a damaged message', undefined, error)
   }

@@ -1,4 +1,4 @@
-import { type FileText, tidy, titleOf } from './file-text.ts'
+import { dayOf, type FileText, tidy, titleOf } from './file-text.ts'
 import { readHtml } from './html.ts'
 import { elementsOf, firstElement, parseXml, textOf } from './xml.ts'
 import { Zip } from './zip.ts'
@@ -20,7 +20,13 @@ export async function readEpub(bytes: Uint8Array): Promise<FileText> {
     const file = files.get(attributes.idref ?? '')
     if (file && zip.has(file)) chapters.push(readHtml(await zip.read(file)).text)
   }
-  return { text: tidy(chapters.join('\n\n')), title: titleOf(textOf(firstElement(book, 'title'))) }
+  const property = (name: string) => titleOf(textOf(firstElement(book, name)))
+  return {
+    text: tidy(chapters.join('\n\n')),
+    title: property('title'),
+    author: property('creator'),
+    date: dayOf(property('date')),
+  }
 }
 
 function resolvePath(from: string, target: string): string {

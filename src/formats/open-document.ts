@@ -1,4 +1,4 @@
-import { type FileText, markdownTable, tidy, titleOf } from './file-text.ts'
+import { dayOf, type FilePart, type FileText, joinParts, markdownTable, titleOf } from './file-text.ts'
 import { elementsOf, firstElement, parseXml, textOf, type XmlElement } from './xml.ts'
 import { Zip } from './zip.ts'
 
@@ -15,8 +15,20 @@ export async function readOpenDocument(bytes: Uint8Array): Promise<FileText> {
   const content = parseXml((await zip.read('content.xml')).toString('utf8'))
   const meta = zip.has('meta.xml') ? parseXml((await zip.read('meta.xml')).toString('utf8')) : undefined
   const body = firstElement(content, 'body')
-  const text = tidy(body ? blocksOf(body).join('\n\n') : '')
-  return { text, title: titleOf(textOf(firstElement(meta, 'title'))) ?? titleOf(/^# (.+)/m.exec(text)?.[1]) }
+  const slides = body ? [...elementsOf(body, 'page')] : []
+  const parts: FilePart[] =
+    slides.length > 0
+      ? slides.map((slide, at) => ({ text: blockOf(slide).join('\n\n'), slide: at + 1 }))
+      : [{ text: body ? blocksOf(body).join('\n\n') : '' }]
+  const { text, places } = joinParts(parts)
+  const property = (name: string) => titleOf(textOf(firstElement(meta, name)))
+  return {
+    text,
+    ...(slides.length > 0 && { places }),
+    title: property('title') ?? titleOf(/^# (.+)/m.exec(text)?.[1]),
+    author: property('creator'),
+    date: dayOf(property('date')),
+  }
 }
 
 function blocksOf(element: XmlElement): string[] {

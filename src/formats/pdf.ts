@@ -1,5 +1,6 @@
 import { getDocumentProxy } from 'unpdf'
-import { type FileText, tidy, titleOf, unreadable } from './file-text.ts'
+import { WbError } from '../contract/errors.ts'
+import { type FileText, joinParts, titleOf, unreadable } from './file-text.ts'
 import { encrypted } from './zip.ts'
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>
@@ -50,8 +51,14 @@ export async function readPdf(bytes: Uint8Array): Promise<FileText> {
     const textSize = textSizeOf(pages.flatMap(({ lines }) => lines))
     const content = withoutRepeatedLines(pages, textSize)
     const levels = headingLevels(content.flat(), textSize)
-    const text = tidy(content.map(lines => blocksOf(lines, levels).join('\n\n')).join('\n\n'))
-    return { text, title: await titleOfPdf(pdf, text) }
+    const { text, places } = joinParts(
+      content.map((lines, at) => ({ text: blocksOf(lines, levels).join('\n\n'), page: at + 1 })),
+    )
+    if (text === '')
+      throw new WbError('empty_document', 'the pages of the file contain no text; perhaps they are scanned', {
+        hint: 'Recognize the text with OCR, for example with ocrmypdf, or configure a document converter.',
+      })
+    return { text, places, ...(await propertiesOf(pdf, text)) }
   })
 }
 
@@ -79,6 +86,7 @@ async function withPdf<T>(bytes: Uint8Array, use: (pdf: Pdf) => Promise<T>): Pro
       await pdf.destroy()
     }
   } catch (error) {
+    if (error instanceof WbError) throw error
     const name = error instanceof Error ? error.name : ''
     if (name === 'PasswordException') throw encrypted()
     throw unreadable('is a damaged PDF', undefined, error)
@@ -191,9 +199,17 @@ function joinLines(first: string, second: string): string {
   return /\p{Lu}-$/u.test(first) && /^\p{Lu}/u.test(second) ? first + second : `${first} ${second}`
 }
 
-async function titleOfPdf(pdf: Pdf, text: string): Promise<string | null> {
+async function propertiesOf(pdf: Pdf, text: string): Promise<Pick<FileText, 'title' | 'author' | 'date'>> {
   const { info } = await pdf.getMetadata()
-  const declared = titleOf((info as { Title?: string }).Title)
-  if (declared && !automaticTitle.test(declared)) return declared
-  return titleOf(/^#+ (.+)/.exec(text)?.[1])
+  const { Title, Author, ModDate, CreationDate } = info as Partial<
+    Record<'Title' | 'Author' | 'ModDate' | 'CreationDate', unknown>
+  >
+  const declared = titleOf(stringOf(Title))
+  const title = declared && !automaticTitle.test(declared) ? declared : titleOf(/^#+ (.+)/.exec(text)?.[1])
+  const [, year, month, day] = /^D:(\d{4})(\d{2})(\d{2})/.exec(stringOf(ModDate ?? CreationDate)) ?? []
+  return { title, author: titleOf(stringOf(Author)), date: year ? `${year}-${month}-${day}` : null }
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

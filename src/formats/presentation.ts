@@ -1,5 +1,5 @@
-import { titleOfOffice } from './docx.ts'
-import { type FileText, markdownTable, tidy, titleOf } from './file-text.ts'
+import { propertiesOfOffice } from './docx.ts'
+import { type FilePart, type FileText, joinParts, markdownTable, titleOf } from './file-text.ts'
 import { elementsOf, firstElement, parseXml, textOf, type XmlElement } from './xml.ts'
 import { Zip } from './zip.ts'
 
@@ -10,16 +10,17 @@ import { Zip } from './zip.ts'
  */
 export async function readPptx(bytes: Uint8Array): Promise<FileText> {
   const zip = await Zip.open(bytes)
-  const slides: string[] = []
+  const slides: FilePart[] = []
   for (const path of await slidePaths(zip)) {
     const slide = parseXml((await zip.read(path)).toString('utf8'))
     const notes = await notesOf(zip, path)
-    slides.push(
-      [...slideBlocks(slide, slides.length + 1), ...(notes === '' ? [] : [`Notes: ${notes}`])].join('\n\n'),
-    )
+    const number = slides.length + 1
+    const blocks = [...slideBlocks(slide, number), ...(notes === '' ? [] : [`Notes: ${notes}`])]
+    slides.push({ text: blocks.join('\n\n'), slide: number })
   }
-  const text = tidy(slides.join('\n\n'))
-  return { text, title: (await titleOfOffice(zip)) ?? titleOf(/^## (.+)/m.exec(text)?.[1]) }
+  const { text, places } = joinParts(slides)
+  const { title, ...properties } = await propertiesOfOffice(zip)
+  return { text, places, title: title ?? titleOf(/^## (.+)/m.exec(text)?.[1]), ...properties }
 }
 
 /** Returns the files of the slides in the order of the presentation. */

@@ -23,16 +23,21 @@ const readers: Readonly<Record<Format, (bytes: Buffer) => Promise<FileText>>> = 
   text: async bytes => ({ text: decodeText(bytes), title: null }),
 }
 
+export interface ExtractedFile extends FileText {
+  readonly format: Format
+}
+
 /**
  * Reads the text of a file in any supported format.
  *
+ * @param canBeText  false for a file whose name and media type are not those of a text
  * @throws unsupported_file_type  the format is unknown
  * @throws extraction_failed      the file is damaged, encrypted or too large
  */
-export async function readFileText(path: string, name: string): Promise<FileText & { format: Format }> {
+export async function readFileText(path: string, name: string, canBeText = true): Promise<ExtractedFile> {
   const bytes = await readFile(path)
   const format = await detectFormat(bytes, name)
-  if (!format)
+  if (!format || (format === 'text' && !canBeText))
     throw new WbError('unsupported_file_type', `'${name}' has a format that this runtime does not support`)
   return { ...(await readers[format](bytes)), format }
 }

@@ -1,5 +1,5 @@
 import { read, utils, type WorkBook } from '@e965/xlsx'
-import { type FileText, markdownTable, titleOf, unreadable } from './file-text.ts'
+import { dayOf, type FileText, joinParts, markdownTable, titleOf, unreadable } from './file-text.ts'
 import { encrypted, Zip } from './zip.ts'
 
 /** Maximum number of cells of a sheet that are read, also if it declares more. */
@@ -17,9 +17,11 @@ export async function readSpreadsheet(bytes: Uint8Array, isArchive: boolean): Pr
   const workbook = parse(bytes)
   const sheets = workbook.SheetNames.map(name => {
     const table = markdownTable(rowsOf(workbook, name))
-    return table === '' ? '' : `## ${name}\n\n${table}`
+    return { text: table === '' ? '' : `## ${name}\n\n${table}`, sheet: name }
   })
-  return { text: sheets.filter(sheet => sheet !== '').join('\n\n'), title: titleOf(workbook.Props?.Title) }
+  const { Title, Author, ModifiedDate } = workbook.Props ?? {}
+  const date = ModifiedDate instanceof Date ? dayOf(timestampOf(ModifiedDate)) : null
+  return { ...joinParts(sheets), title: titleOf(Title), author: titleOf(Author), date }
 }
 
 function parse(bytes: Uint8Array): WorkBook {
@@ -53,9 +55,14 @@ function rowsOf(workbook: WorkBook, name: string): string[][] {
 
 function textOfCell(value: unknown): string {
   if (!(value instanceof Date)) return String(value)
-  if (Number.isNaN(value.getTime())) return ''
-  const [, date, time] = /^(.*)T(.*?)(?:\.000)?Z$/.exec(value.toISOString())!
+  const [, date, time] = /^(.*)T(.*?)(?:\.000)?Z$/.exec(timestampOf(value)) ?? []
+  if (date === undefined) return ''
   // A time of day is stored as a fraction of the first day.
   if (date === firstDay) return time!
-  return time === '00:00:00' ? date! : `${date} ${time}`
+  return time === '00:00:00' ? date : `${date} ${time}`
+}
+
+/** Returns an ISO timestamp; empty for an invalid date. */
+function timestampOf(date: Date): string {
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }

@@ -4,7 +4,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import { presentableMessage } from '../base/redact.ts'
 import type { OperationHost } from '../base/threads.ts'
-import type { Document, Ingest } from '../contract/documents.ts'
+import type { Document } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
@@ -12,7 +12,6 @@ import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
-import { hasSections } from './chunk/sections.ts'
 import type { BaseKey } from './document-key.ts'
 import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
@@ -29,6 +28,7 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
+import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
 import type { PassageOperations } from './passage-operations.ts'
@@ -84,7 +84,7 @@ export class Ingestion {
   async ingest(
     workspaceId: string,
     knowledgeBaseId: string,
-    body: Ingest,
+    body: StructuredIngest,
     caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
@@ -113,7 +113,7 @@ export class Ingestion {
   async enqueue(
     workspaceId: string,
     knowledgeBaseId: string,
-    body: Ingest,
+    body: StructuredIngest,
     caller: WritingCaller,
   ): Promise<EnqueueResult> {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, accepted =>
@@ -124,7 +124,7 @@ export class Ingestion {
   /** @param write  returns undefined if concurrent changes require another attempt */
   private acceptThenWrite<T>(
     address: BaseKey,
-    body: Ingest,
+    body: StructuredIngest,
     caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
@@ -133,7 +133,7 @@ export class Ingestion {
 
   private async retryWrite<T>(
     { workspaceId, knowledgeBaseId }: BaseKey,
-    body: Ingest,
+    body: StructuredIngest,
     caller: WritingCaller,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
@@ -164,7 +164,7 @@ export class Ingestion {
         title,
         service,
         override: body.chunker,
-        hasSections: hasSections(body.fileType, body.sourceFilename),
+        layout: layoutOf(body),
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       if (embedded) return { ...chunked, ...embedded }

@@ -4,6 +4,7 @@ import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { packageRoot } from '../base/package.ts'
+import { FileReader } from '../formats/file-reader.ts'
 import { withKnownVectors } from '../sentence-model/known-vectors.ts'
 import type { SentenceModel } from '../sentence-model/sentence-model.ts'
 import type { CollectionKey } from '../storage/content.ts'
@@ -135,7 +136,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
   const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)
-  const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
+  const files = new FileReader()
+  const uploads = new Uploads({ docling: new Docling(parts.docling, parts), files, index: hosts.index })
   const queue = new CallerQueue(searchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
@@ -183,6 +185,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     async close() {
       await queryLog.close()
       await sentenceIndex?.close()
+      await files.close()
       await fitting.close()
       await hosts.close()
     },

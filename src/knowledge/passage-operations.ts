@@ -1,4 +1,5 @@
 import { sha256 } from '../base/id.ts'
+import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
@@ -17,8 +18,9 @@ import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
-import { extractNatively, type SourceFile } from './parse/index.ts'
+import { extractText } from './parse/text.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -41,6 +43,8 @@ export interface TextChunk {
   readonly text: string
   /** Headings at the start of the chunk: see {@link sectionsAt}; undefined if the text is not Markdown. */
   readonly section?: string | undefined
+  /** Place of the file in which the chunk starts; undefined if the file has no places. */
+  readonly place?: TextPlace | undefined
 }
 
 /** The chunks of a text, with their vectors if the runtime fits the space. */
@@ -62,8 +66,8 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
   return {
     hash: (text: string) => sha256(text),
 
-    /** Extracts the text of a file. */
-    extract: (file: SourceFile) => extractNatively(file),
+    /** Decodes a text file. */
+    extract: extractText,
 
     /** Chunks a text, and embeds the chunks if their space is fitted. */
     async prepare(input: {
@@ -71,16 +75,18 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       title: string | null
       service: ChunkerSettings
       override: Ingest['chunker']
-      hasSections: boolean
+      layout: TextLayout
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
       const spans = chunker.chunk(input.text)
-      const sections = input.hasSections ? sectionsAt(input.text, spans) : []
+      const sections = input.layout.isMarkdown ? sectionsAt(input.text, spans) : []
+      const places = placesAt(input.text, spans, input.layout.places)
       const chunks = spans.map(({ start, end }, at) => ({
         start,
         text: input.text.slice(start, end),
         section: sections[at],
+        place: places[at],
       }))
       const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))

@@ -171,7 +171,7 @@ export function documentHandlers(
       const { workspaceId, knowledgeBaseId } = params
       await modules.bases.openContext(workspaceId, knowledgeBaseId)
       return body.receive(async upload => {
-        const ingest = await modules.uploads.read(upload, caller.signal)
+        const ingest = await modules.uploads.read(upload, workspaceId, caller)
         const result = await ingestOne(params, query, ingest, caller)
         return { ...toIngestResponse(result), ignored: upload.ignored }
       })

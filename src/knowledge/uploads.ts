@@ -1,12 +1,16 @@
+import type { Caller } from '../access/caller.ts'
+import { queueMember } from '../access/caller-queue.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
-import type { Ingest, IngestForm } from '../contract/documents.ts'
+import type { IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
+import type { FileReader } from '../formats/file-reader.ts'
+import type { StructuredIngest } from './ingest/structured-ingest.ts'
 import type { Docling } from './parse/docling.ts'
-import { isTextLike, requireText } from './parse/index.ts'
 import type { ExtractedText } from './parse/parser.ts'
+import { isTextLike, requireText } from './parse/text.ts'
 import type { PassageOperations } from './passage-operations.ts'
 
 /** Chunker settings for attachments. There is no overlap, so the chunks together are exactly the text. */
@@ -21,37 +25,47 @@ const attachmentChunks = {
     overlapSize: 0,
   },
   override: undefined,
-  hasSections: false,
+  layout: { isMarkdown: false, places: [] },
   fittedIn: undefined,
 } as const
+
+/** The caller that uploads a file. */
+type UploadingCaller = Pick<Caller, 'auth' | 'client' | 'signal'>
 
 /** Converts uploaded files to ingest requests. */
 export class Uploads {
   constructor(
     private readonly parts: {
       readonly docling: Docling
-      /** Host for text extraction, which can take a long time. */
+      readonly files: FileReader
+      /** Host for text operations, which can take a long time. */
       readonly index: OperationHost<PassageOperations>
     },
   ) {}
 
   /**
    * Extracts the text of an uploaded file, and returns the ingest request for it. Validates the other form fields after
-   * the extraction.
+   * the extraction. Metadata of the request takes precedence over that of the file.
    *
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  the text of the file is too long
    * @throws invalid_metadata, invalid_chunker, invalid_visible_to, validation_error
    * @see docs/ingesting.md#files-over-http
    */
-  async read(upload: ReceivedForm<IngestForm>, signal: AbortSignal): Promise<Ingest> {
+  async read(
+    upload: ReceivedForm<IngestForm>,
+    workspaceId: string,
+    caller: UploadingCaller,
+  ): Promise<StructuredIngest> {
     const { file } = upload
-    const { text, parser, version } = await this.textOf(upload, signal)
+    const { text, parser, version, layout, metadata: found } = await this.textOf(upload, workspaceId, caller)
     const { parser: _parser, metadata, ...fields } = upload.texts()
     return {
       ...fields,
       text,
+      layout,
       metadata: {
+        ...found,
         ...metadata,
         ingestParser: parser,
         ...(version !== null && { ingestParserVersion: version }),
@@ -68,8 +82,12 @@ export class Uploads {
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  the text is too long for an attachment
    */
-  async readAttachment(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<AttachmentText> {
-    const { text } = await this.textOf(upload, signal)
+  async readAttachment(
+    upload: ReceivedForm<AttachmentForm>,
+    workspaceId: string,
+    caller: UploadingCaller,
+  ): Promise<AttachmentText> {
+    const { text } = await this.textOf(upload, workspaceId, caller)
     const { attachmentTextChars } = limits
     if (text.length > attachmentTextChars)
       throw new WbError(
@@ -82,8 +100,12 @@ export class Uploads {
     return { text, chunkEnds: chunks.map(chunk => (end += chunk.text.length)) }
   }
 
-  private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {
-    const extracted = await this.extract(upload.text('parser'), upload.file, signal)
+  private async textOf(
+    upload: ReceivedForm<AttachmentForm>,
+    workspaceId: string,
+    caller: UploadingCaller,
+  ): Promise<ExtractedText> {
+    const extracted = await this.extract(upload.text('parser'), upload.file, workspaceId, caller)
     if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file contains no text')
     return extracted
   }
@@ -91,16 +113,39 @@ export class Uploads {
   private async extract(
     parser: IngestForm['parser'],
     file: UploadedFile,
-    signal: AbortSignal,
+    workspaceId: string,
+    caller: UploadingCaller,
   ): Promise<ExtractedText> {
-    const { docling, index } = this.parts
-    const { name, type, path } = file
-    const natively = () => index.run('extract', { name, type, path })
+    const { docling, files, index } = this.parts
+    const { signal } = caller
+    const turn = { workspaceId, member: queueMember(caller), signal }
     const convert = async () => requireText(await docling.convert(file, signal))
     if (parser === 'docling') return convert()
-    if (parser === 'native' || isTextLike(file) || !docling.isConfigured) return natively()
+    if (parser === 'native') {
+      if (isTextLike(file)) return index.run('extract', { path: file.path })
+      return requireText({ ...(await files.readNatively(file, turn)), parser })
+    }
+    const readStructured = async (): Promise<ExtractedText> => {
+      const {
+        text,
+        format,
+        title,
+        author,
+        date,
+        places = [],
+      } = await files.read(file, isTextLike(file), turn)
+      if (format === 'text') return requireText({ text, parser: 'native', version: null })
+      return requireText({
+        text,
+        parser: 'structured',
+        version: null,
+        layout: { isMarkdown: true, places },
+        metadata: { ...(title && { title }), ...(author && { author }), ...(date && { date }) },
+      })
+    }
+    if (isTextLike(file) || !docling.isConfigured) return readStructured()
     return convert().catch(error => {
-      if (error instanceof WbError && error.code === 'docling_unavailable') return natively()
+      if (error instanceof WbError && error.code === 'docling_unavailable') return readStructured()
       throw error
     })
   }

@@ -1,3 +1,4 @@
+import type { TextLayout } from '../base/text-layout.ts'
 import type { Agent } from '../contract/agents.ts'
 import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
@@ -68,7 +69,7 @@ export interface JobInputRow {
   workspaceId: string
   knowledgeBaseId: string
   jobId: string
-  body: Ingest
+  body: Ingest & { readonly layout?: TextLayout | undefined }
   /** Caller that created the job; absent for a job of an earlier version. */
   actor?: Actor
 }

@@ -64,7 +64,7 @@ describe('a document converter', () => {
 
   test('is not used with parser=native', async () => {
     const { docling, upload } = await stage()
-    await expect(upload(pdf, { parser: 'native' })).rejects.toMatchObject({ code: 'unsupported_file_type' })
+    await expect(upload(pdf, { parser: 'native' })).rejects.toMatchObject({ code: 'extraction_failed' })
     expect(docling.received).toEqual([])
   })
 
@@ -86,7 +86,7 @@ describe('a document converter', () => {
       docling.script(script)
       const told = { code: 'docling_unavailable', message: expect.not.stringContaining('secret') }
       await expect(upload(pdf, { parser: 'docling' })).rejects.toMatchObject(told)
-      await expect(upload(pdf)).rejects.toMatchObject({ code: 'unsupported_file_type' })
+      await expect(upload(pdf)).rejects.toMatchObject({ code: 'extraction_failed' })
       expect(await base.documents()).toEqual([])
       expect(readdirSync(join(wb.dataDir, 'uploads'))).toEqual([])
     },

@@ -18,7 +18,17 @@ const allowed: Record<string, readonly string[]> = {
   formats: ['contract', 'base'],
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
-  knowledge: ['contract', 'base', 'storage', 'access', 'models', 'sentence-model', 'workspaces', 'jobs'],
+  knowledge: [
+    'contract',
+    'base',
+    'storage',
+    'access',
+    'models',
+    'sentence-model',
+    'workspaces',
+    'jobs',
+    'formats',
+  ],
   agents: [
     'contract',
     'base',

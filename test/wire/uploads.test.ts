@@ -83,7 +83,8 @@ describe('uploading a file', () => {
   test('removes a byte order mark and keeps the rest unchanged', async () => {
     const { kb } = await makePlace(wire)
     const content = '<p>Kept  as\r\nit is</p>\n'
-    const { contentHash, fileSize } = await upload(kb, file(`\ufeff${content}`, { fileName: 'page.html' }))
+    const page = file(`\ufeff${content}`, { fileName: 'page.html' })
+    const { contentHash, fileSize } = await upload(kb, page, text('parser', 'native'))
     expect(contentHash).toBe(hashOf(content))
     expect(fileSize).toBe(Buffer.byteLength(content) + 3)
   })
@@ -295,20 +296,7 @@ describe('invalid uploads', () => {
       'unsupported_file_type',
       file('x', { fileName: '.txt/', type: 'application/x' }),
     ],
-    [
-      'extraction_failed: not UTF-8',
-      422,
-      'extraction_failed',
-      file(Buffer.from([0x66, 0xff, 0xfe])),
-      /UTF-8/,
-    ],
-    [
-      'extraction_failed: UTF-16, which is UTF-8 as well where all is ASCII',
-      422,
-      'extraction_failed',
-      file(Buffer.from('text', 'utf16le')),
-      /NUL/,
-    ],
+    ['extraction_failed: binary data', 422, 'extraction_failed', file('a\0b'), /binary/],
     ['empty_document: only white space', 422, 'empty_document', file('\ufeff \n\t')],
     [
       'docling_unavailable: none is configured',
@@ -321,6 +309,16 @@ describe('invalid uploads', () => {
     const { kb } = await makePlace(wire)
     const parts = part.name === 'file' ? [part] : [file('Some text.'), part]
     await wire.refused(`POST ${kb}/ingest/file`, form(...parts), status, code, message)
+    await nothingLeft(kb)
+  })
+
+  test.each([
+    ['not UTF-8', Buffer.from([0x66, 0xff, 0xfe]), /UTF-8/],
+    ['UTF-16, which is UTF-8 as well where all is ASCII', Buffer.from('text', 'utf16le'), /NUL/],
+  ])('extraction_failed with parser=native: %s', async (_, bytes, message) => {
+    const { kb } = await makePlace(wire)
+    const parts = form(file(bytes), text('parser', 'native'))
+    await wire.refused(`POST ${kb}/ingest/file`, parts, 422, 'extraction_failed', message)
     await nothingLeft(kb)
   })
 
@@ -351,7 +349,7 @@ describe('invalid uploads', () => {
         'invalid_parser',
       ],
       [[file('x', { type: 'image/png', fileName: 'x.png' }), ...bad], 415, 'unsupported_file_type'],
-      [[file(Buffer.from([0xff])), ...bad], 422, 'extraction_failed'],
+      [[file('a\0b'), ...bad], 422, 'extraction_failed'],
       [[file(' '), ...bad], 422, 'empty_document'],
       [[file('x'), ...bad], 400, 'invalid_metadata'],
       [[file('x'), ...bad.slice(0, 2)], 400, 'invalid_chunker'],

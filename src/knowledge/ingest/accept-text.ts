@@ -1,12 +1,13 @@
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import type { RowAccess } from '../../access/row-access.ts'
 import { newId } from '../../base/id.ts'
-import type { Document, Ingest } from '../../contract/documents.ts'
+import type { Document } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
+import type { StructuredIngest } from './structured-ingest.ts'
 
 /** Maximum number of documents of a domain with the same file name that are read. */
 const sameNameMax = 1_000
@@ -14,7 +15,7 @@ const sameNameMax = 1_000
 /** A text that has passed the checks of {@link acceptText}, but has not been chunked yet. */
 export interface AcceptedIngest {
   readonly context: BaseContext
-  readonly body: Ingest
+  readonly body: StructuredIngest
   readonly documentId: string
   readonly contentHash: string
   readonly ingestKey: string
@@ -44,7 +45,7 @@ export interface ExistingDocument {
 export async function acceptText(
   rows: RowStore,
   context: BaseContext,
-  input: { readonly body: Ingest; readonly contentHash: string; readonly access: RowAccess },
+  input: { readonly body: StructuredIngest; readonly contentHash: string; readonly access: RowAccess },
 ): Promise<AcceptedIngest | ExistingDocument> {
   const { contentHash, access } = input
   const body = withOwner(input.body, access)

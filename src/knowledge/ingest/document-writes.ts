@@ -1,9 +1,10 @@
 import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
+import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
 import { startPayloadKey } from '../../contract/fields.ts'
-import { sectionPayloadKey } from '../../contract/payload-keys.ts'
-import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
+import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
+import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
@@ -90,7 +91,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map(({ text, start, section }, chunkIndex) => ({
+  return prepared.chunks.map(({ text, start, section, place }, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
@@ -104,7 +105,16 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
       'chunker.id': prepared.chunkerId,
       [startPayloadKey]: start,
       ...(section !== undefined && { [sectionPayloadKey]: section }),
+      ...(place && placePayload(place)),
     },
     vector: prepared.vectors[chunkIndex]!,
   }))
+}
+
+function placePayload(place: TextPlace): Payload {
+  return Object.fromEntries(
+    (['page', 'slide', 'sheet'] as const).flatMap(kind =>
+      place[kind] === undefined ? [] : [[placePayloadKeys[kind], place[kind]]],
+    ),
+  )
 }

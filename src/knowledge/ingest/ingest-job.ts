@@ -2,7 +2,6 @@ import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
-import type { Ingest } from '../../contract/documents.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
 import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
@@ -10,7 +9,6 @@ import type { EmbeddedPassage } from '../../models/lsa.ts'
 import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
-import { hasSections } from '../chunk/sections.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -25,6 +23,7 @@ import {
   type EmbeddedChunks,
 } from './document-writes.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
+import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
 
 /** Number of passages that are embedded between two progress reports, in a space that the runtime fits. */
 const passagesPerReport = 512
@@ -35,7 +34,7 @@ const attemptsMax = 100
 interface IngestWork {
   readonly claim: JobClaim
   readonly context: BaseContext
-  readonly body: Ingest
+  readonly body: StructuredIngest
   /** Caller that created the job; absent for a job of an earlier version. */
   readonly actor: Actor | undefined
 }
@@ -84,7 +83,7 @@ export class IngestJob {
       title: null,
       service,
       override: body.chunker,
-      hasSections: hasSections(body.fileType, body.sourceFilename),
+      layout: layoutOf(body),
       fittedIn: undefined,
     })
     return chunked

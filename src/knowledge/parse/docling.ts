@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { withTimeout } from '../../base/deadline.ts'
 import { readBody } from '../../base/read-body.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { SourceFile } from './index.ts'
+import type { SourceFile } from '../../formats/file-reader.ts'
 import type { ExtractedText } from './parser.ts'
 
 const timeoutMsDefault = 60_000
@@ -50,7 +50,12 @@ export class Docling {
       signal.throwIfAborted()
       throw cause instanceof WbError ? cause : doclingUnavailable('cannot be reached', cause)
     })
-    return { text: markdownOf(response), parser: 'docling', version: null }
+    return {
+      text: markdownOf(response),
+      parser: 'docling',
+      version: null,
+      layout: { isMarkdown: true, places: [] },
+    }
   }
 
   private async request(url: string, form: Response, signal: AbortSignal): Promise<unknown> {

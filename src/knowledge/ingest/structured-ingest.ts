@@ -1,0 +1,13 @@
+import type { TextLayout } from '../../base/text-layout.ts'
+import type { Ingest } from '../../contract/documents.ts'
+import { hasSections } from '../chunk/sections.ts'
+
+/** A text to ingest. If it was extracted from a file, it has a layout. */
+export interface StructuredIngest extends Ingest {
+  readonly layout?: TextLayout | undefined
+}
+
+/** Returns the layout of a text; without one, that of its media type and file name. */
+export function layoutOf({ layout, fileType, sourceFilename }: StructuredIngest): TextLayout {
+  return layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
+}
