@@ -79,7 +79,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
       const chunker = createChunker(input.service, input.override)
-      const spans = chunker.chunk(input.text)
+      const spans = chunker.chunk(input.text, input.layout.isCode)
       const sections = input.layout.isMarkdown ? sectionsAt(input.text, spans) : []
       const places = placesAt(input.text, spans, input.layout.places)
       const chunks = spans.map(({ start, end }, at) => ({

@@ -1,5 +1,6 @@
 import type { TextLayout } from '../../base/text-layout.ts'
 import type { Ingest } from '../../contract/documents.ts'
+import { isCodeFile } from '../chunk/code-breaks.ts'
 import { hasSections } from '../chunk/sections.ts'
 
 /** A text to ingest. If it was extracted from a file, it has a layout. */
@@ -9,5 +10,6 @@ export interface StructuredIngest extends Ingest {
 
 /** Returns the layout of a text; without one, that of its media type and file name. */
 export function layoutOf({ layout, fileType, sourceFilename }: StructuredIngest): TextLayout {
-  return layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
+  const known = layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
+  return { ...known, isCode: !known.isMarkdown && isCodeFile(sourceFilename) }
 }
