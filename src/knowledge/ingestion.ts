@@ -31,7 +31,7 @@ import {
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
-import type { PassageOperations } from './passage-operations.ts'
+import { type PassageOperations, passagesOf } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import type { VectorSpace } from './vector-space.ts'
 
@@ -168,7 +168,7 @@ export class Ingestion {
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       if (embedded) return { ...chunked, ...embedded }
-      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
+      const passages = passagesOf(title, chunked.chunks)
       return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
       await this.storeFailed(accepted, error)

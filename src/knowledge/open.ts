@@ -36,6 +36,7 @@ import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
 import {
   chunkerHandlers,
+  chunkPreviewHandlers,
   documentHandlers,
   filterHandlers,
   kbHandlers,
@@ -191,6 +192,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
+      chunkPreview: chunkPreviewHandlers({ ...parts, uploads }),
       kb: kbHandlers({
         bases,
         compactor: new Compactor(bases, parts.reportFailure),

@@ -3,7 +3,9 @@ import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
+import type { ChunkPreview } from '../contract/chunk-preview.ts'
 import type { Ingest } from '../contract/documents.ts'
+import { limits } from '../contract/limits.ts'
 import {
   type EmbeddedPassage,
   fitLsaModel,
@@ -17,10 +19,12 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { type ChunkerSettings, createChunker, measureSentenceTokens } from './chunk/index.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
+import { tableHeadsAt } from './chunk/tables.ts'
 import { extractText } from './parse/text.ts'
+import { type ChunkContext, passageTitle } from './payload.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -36,13 +40,11 @@ export interface EmbeddedQuery {
   readonly unknownWords: readonly string[]
 }
 
-/** A chunk, which is a slice of the text. */
-export interface TextChunk {
+/** A chunk, which is a slice of the text. Its context is undefined if the text is not Markdown. */
+export interface TextChunk extends ChunkContext {
   /** Offset of the chunk in the text, in UTF-16 units. */
   readonly start: number
   readonly text: string
-  /** Headings at the start of the chunk: see {@link sectionsAt}; undefined if the text is not Markdown. */
-  readonly section?: string | undefined
   /** Place of the file in which the chunk starts; undefined if the file has no places. */
   readonly place?: TextPlace | undefined
 }
@@ -78,20 +80,15 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
       layout: TextLayout
       fittedIn: CollectionKey | undefined
     }): Promise<PreparedText> {
-      const chunker = createChunker(input.service, input.override)
-      const spans = chunker.chunk(input.text, input.layout.isCode)
-      const sections = input.layout.isMarkdown ? sectionsAt(input.text, spans) : []
-      const places = placesAt(input.text, spans, input.layout.places)
-      const chunks = spans.map(({ start, end }, at) => ({
-        start,
-        text: input.text.slice(start, end),
-        section: sections[at],
-        place: places[at],
-      }))
-      const passages = chunks.map(({ text }) => ({ title: input.title, text }))
+      const chunked = chunkText(input)
+      const passages = passagesOf(input.title, chunked.chunks)
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
-      return { chunkerId: chunker.id, chunks, embedded }
+      return { ...chunked, embedded }
     },
+
+    /** Chunks a text with several chunkers, and counts the tokens of each chunk. */
+    preview: ({ services, ...input }: PreviewInput) =>
+      services.map(service => previewChunks({ ...input, service, override: undefined })),
 
     embed: (input: { key: CollectionKey; passages: readonly EmbeddedPassage[] }) =>
       spaces.embed(input.key, input.passages),
@@ -110,6 +107,54 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     /** Returns the candidate model; undefined if the collection was deleted. */
     candidate: (key: CollectionKey) => spaces.candidateFit(key),
   } satisfies ThreadOperations
+}
+
+interface ChunkInput {
+  readonly text: string
+  readonly service: ChunkerSettings
+  readonly override: Ingest['chunker']
+  readonly layout: TextLayout
+}
+
+interface PreviewInput extends Pick<ChunkInput, 'text' | 'layout'> {
+  readonly services: readonly ChunkerSettings[]
+}
+
+function chunkText({ text, service, override, layout }: ChunkInput): Omit<PreparedText, 'embedded'> {
+  const chunker = createChunker(service, override)
+  const spans = chunker.chunk(text, layout.isCode)
+  const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
+  const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
+  const places = placesAt(text, spans, layout.places)
+  const chunks = spans.map(({ start, end }, at) => ({
+    start,
+    text: text.slice(start, end),
+    section: sections[at],
+    tableHeads: tableHeads[at],
+    place: places[at],
+  }))
+  return { chunkerId: chunker.id, chunks }
+}
+
+function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
+  const { chunkerId, chunks } = chunkText(input)
+  const measure = measureSentenceTokens(input.text)
+  const shown = chunks.slice(0, limits.previewedChunks).map(({ start, text, section, tableHeads, place }) => ({
+    start,
+    end: start + text.length,
+    tokens: measure.size(start, start + text.length),
+    section: section ?? null,
+    tableHeads: tableHeads ?? null,
+    page: place?.page ?? null,
+    slide: place?.slide ?? null,
+    sheet: place?.sheet ?? null,
+  }))
+  return { chunkerId, chunkTotal: chunks.length, chunks: shown }
+}
+
+/** Returns the input of embedders for the chunks of a document. */
+export function passagesOf(title: string | null, chunks: readonly TextChunk[]): EmbeddedPassage[] {
+  return chunks.map(chunk => ({ title: passageTitle(title, chunk), text: chunk.text }))
 }
 
 /** The vector of a record in a candidate space. */

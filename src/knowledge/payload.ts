@@ -7,11 +7,37 @@ import {
   startPayloadKey,
   statusPayloadKey,
 } from '../contract/fields.ts'
+import { sectionPayloadKey, tableHeadsPayloadKey } from '../contract/payload-keys.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
 /** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
+}
+
+/** The headings and table heads that a chunk belongs to. */
+export interface ChunkContext {
+  readonly section?: string | undefined
+  readonly tableHeads?: string | undefined
+}
+
+/**
+ * Returns the lines that precede the text of a chunk in the index of words and in the input of embedders: title of the document,
+ * section, and heads of the table. Null if there are none.
+ */
+export function passageTitle(title: string | null, { section, tableHeads }: ChunkContext): string | null {
+  const isInSection = title !== null && section !== undefined && `${section} > `.startsWith(`${title} > `)
+  const lines = [isInSection ? undefined : title, section, tableHeads].filter(line => line)
+  return lines.length === 0 ? null : lines.join('\n')
+}
+
+/** Returns the passage title of a stored chunk: see {@link passageTitle}. */
+export function passageTitleOf(payload: Payload): string | null {
+  const { [sectionPayloadKey]: section, [tableHeadsPayloadKey]: tableHeads } = payload
+  return passageTitle(titleOfPayload(payload), {
+    section: typeof section === 'string' ? section : undefined,
+    tableHeads: typeof tableHeads === 'string' ? tableHeads : undefined,
+  })
 }
 
 /** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */

@@ -5,7 +5,7 @@ import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
-import { inheritedBytes, requireInheritedSize, titleOfPayload, updateInheritedFields } from './payload.ts'
+import { inheritedBytes, passageTitleOf, requireInheritedSize, updateInheritedFields } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
 /** Number of records to read at once. */
@@ -139,7 +139,7 @@ export class RecordRewriter {
       { vectors: !context.isFittedByRuntime, visibility: fullVisibility() },
     )
     const payloads = views.map(payloadOf)
-    const titles = payloads.map(titleOfPayload)
+    const titles = payloads.map(passageTitleOf)
     const passages = views.map((view, at) => ({ title: titles[at]!, text: view.text ?? '' }))
     const { generation, vectors } = context.isFittedByRuntime
       ? await this.parts.space.embed(context, passages, 'document', signal)

@@ -104,6 +104,7 @@ function sizesOf(service: ChunkerSettings, override: ChunkOverride, maxDefault: 
   }
 }
 
-function measureSentenceTokens(text: string): ChunkMeasure {
+/** Measures a text in tokens of the built-in sentence model. */
+export function measureSentenceTokens(text: string): ChunkMeasure {
   return measureTokens(text, countSentenceTokens)
 }

@@ -3,14 +3,14 @@ import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
 import { startPayloadKey } from '../../contract/fields.ts'
-import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
+import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
-import { requireInheritedSize, titleOfPayload } from '../payload.ts'
+import { passageTitle, requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
 export type ChunkedText = Omit<PreparedText, 'embedded'>
@@ -91,11 +91,11 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map(({ text, start, section, place }, chunkIndex) => ({
+  return prepared.chunks.map(({ text, start, section, tableHeads, place }, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
-    title,
+    title: passageTitle(title, { section, tableHeads }),
     text,
     payload: {
       ...policyPayload(document),
@@ -105,6 +105,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
       'chunker.id': prepared.chunkerId,
       [startPayloadKey]: start,
       ...(section !== undefined && { [sectionPayloadKey]: section }),
+      ...(tableHeads !== undefined && { [tableHeadsPayloadKey]: tableHeads }),
       ...(place && placePayload(place)),
     },
     vector: prepared.vectors[chunkIndex]!,

@@ -12,7 +12,7 @@ import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors } from '../passage-operations.ts'
+import { type EmbeddedVectors, passagesOf } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
@@ -66,7 +66,7 @@ export class IngestJob {
     await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     await retryOnSpaceChange(async () => {
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
-      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
+      const passages = passagesOf(title, chunked.chunks)
       const embedded = await this.embed(work, passages)
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })

@@ -9,7 +9,11 @@ export interface StructuredIngest extends Ingest {
 }
 
 /** Returns the layout of a text; without one, that of its media type and file name. */
-export function layoutOf({ layout, fileType, sourceFilename }: StructuredIngest): TextLayout {
+export function layoutOf({
+  layout,
+  fileType,
+  sourceFilename,
+}: Pick<StructuredIngest, 'layout' | 'fileType' | 'sourceFilename'>): TextLayout {
   const known = layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
   return { ...known, isCode: !known.isMarkdown && isCodeFile(sourceFilename) }
 }

@@ -6,7 +6,7 @@ import type { Reranker } from '../../models/reranker.ts'
 import type { RecordView } from '../../storage/content.ts'
 import type { Services } from '../../workspaces/services.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import { titleOfPayload } from '../payload.ts'
+import { passageTitleOf } from '../payload.ts'
 import { toModelText } from '../vector-space.ts'
 
 /** Maximum number of candidates; rankings have at least as many. */
@@ -101,5 +101,5 @@ export class ServiceReranking {
 }
 
 function textOf({ text, payload }: RecordView): string {
-  return toModelText({ title: titleOfPayload(payload), text: text ?? '' })
+  return toModelText({ title: passageTitleOf(payload), text: text ?? '' })
 }
