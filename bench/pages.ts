@@ -31,7 +31,8 @@ export async function ingestPages(
   const pages = new Map<string, Page>()
   const groups = new Map<string, { id: string; title: string; text: string }[]>()
   for (const [at, { _id, title, text }] of readEntries(folder, 'corpus.jsonl').entries()) {
-    const [name] = basename(folder) === 'product' ? _id.split('#') : [`page-${Math.floor(at / sectionsPerPage)}`]
+    const [name] =
+      basename(folder) === 'product' ? _id.split('#') : [`page-${Math.floor(at / sectionsPerPage)}`]
     groups.set(name!, [...(groups.get(name!) ?? []), { id: _id, title, text }])
   }
   for (const [name, group] of groups) {

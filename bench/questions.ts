@@ -6,8 +6,9 @@
  *
  * With `--pages`, the sections of a page are one Markdown document, and a hit counts for the sections that its chunk contains.
  */
-import { parseArgs } from 'node:util'
+
 import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
 import { questionFolders, readGrades, readQuestions, reciprocalRank } from '../test/harness/beir.ts'
 import { ingestCorpus } from './beir-base.ts'
 import { ingestPages } from './pages.ts'

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fitSampleMax } from '../src/models/lsa.ts'
 import { chunkingPresets } from '../src/contract/services/presets.ts'
+import { fitSampleMax } from '../src/models/lsa.ts'
 
 const bin = join(import.meta.dirname, '../bin/run.js')
 

@@ -15,7 +15,14 @@ import {
   Sample,
 } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder-embedder.ts'
-import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
+import {
+  type Collection,
+  type CollectionKey,
+  type ContentStore,
+  embeddedTitle,
+  type FitResult,
+  type FittedSpaces,
+} from '../storage/content.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
@@ -24,7 +31,7 @@ import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
 import { tableHeadsAt } from './chunk/tables.ts'
 import { extractText } from './parse/text.ts'
-import { type ChunkContext, passageTitle } from './payload.ts'
+import { type ChunkContext, contextOf } from './payload.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -139,22 +146,27 @@ function chunkText({ text, service, override, layout }: ChunkInput): Omit<Prepar
 function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
   const { chunkerId, chunks } = chunkText(input)
   const measure = measureSentenceTokens(input.text)
-  const shown = chunks.slice(0, limits.previewedChunks).map(({ start, text, section, tableHeads, place }) => ({
-    start,
-    end: start + text.length,
-    tokens: measure.size(start, start + text.length),
-    section: section ?? null,
-    tableHeads: tableHeads ?? null,
-    page: place?.page ?? null,
-    slide: place?.slide ?? null,
-    sheet: place?.sheet ?? null,
-  }))
+  const shown = chunks
+    .slice(0, limits.previewedChunks)
+    .map(({ start, text, section, tableHeads, place }) => ({
+      start,
+      end: start + text.length,
+      tokens: measure.size(start, start + text.length),
+      section: section ?? null,
+      tableHeads: tableHeads ?? null,
+      page: place?.page ?? null,
+      slide: place?.slide ?? null,
+      sheet: place?.sheet ?? null,
+    }))
   return { chunkerId, chunkTotal: chunks.length, chunks: shown }
 }
 
 /** Returns the input of embedders for the chunks of a document. */
 export function passagesOf(title: string | null, chunks: readonly TextChunk[]): EmbeddedPassage[] {
-  return chunks.map(chunk => ({ title: passageTitle(title, chunk), text: chunk.text }))
+  return chunks.map(chunk => ({
+    title: embeddedTitle({ title, context: contextOf(title, chunk) }),
+    text: chunk.text,
+  }))
 }
 
 /** The vector of a record in a candidate space. */

@@ -22,22 +22,29 @@ export interface ChunkContext {
 }
 
 /**
- * Returns the lines that precede the text of a chunk in the index of words and in the input of embedders: title of the document,
- * section, and heads of the table. Null if there are none.
+ * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the heads of
+ * its table. Null if there are none.
  */
-export function passageTitle(title: string | null, { section, tableHeads }: ChunkContext): string | null {
-  const isInSection = title !== null && section !== undefined && `${section} > `.startsWith(`${title} > `)
-  const lines = [isInSection ? undefined : title, section, tableHeads].filter(line => line)
+export function contextOf(title: string | null, { section, tableHeads }: ChunkContext): string | null {
+  const lines = [sectionBelow(title, section), tableHeads].filter(line => line)
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-/** Returns the passage title of a stored chunk: see {@link passageTitle}. */
-export function passageTitleOf(payload: Payload): string | null {
+/** Returns the context of a stored chunk: see {@link contextOf}. */
+export function contextOfPayload(payload: Payload): string | null {
   const { [sectionPayloadKey]: section, [tableHeadsPayloadKey]: tableHeads } = payload
-  return passageTitle(titleOfPayload(payload), {
+  return contextOf(titleOfPayload(payload), {
     section: typeof section === 'string' ? section : undefined,
     tableHeads: typeof tableHeads === 'string' ? tableHeads : undefined,
   })
+}
+
+/** Removes the title of the document from the start of a section, because many documents start with it as a heading. */
+function sectionBelow(title: string | null, section: string | undefined): string | undefined {
+  if (title === null || section === undefined) return section
+  if (section === title) return undefined
+  const prefix = `${title} > `
+  return section.startsWith(prefix) ? section.slice(prefix.length) : section
 }
 
 /** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */

@@ -98,7 +98,12 @@ describe('Markdown and prose', () => {
       sizes(33, 0, 11),
       ['Anna bakes. Cyd digs.', 'Cyd digs. Eva feeds. Gus hums.', 'Ida joins.'],
     ],
-    ['Windows line ends', '# A\r\n\r\nOne.\r\n\r\n# B\r\n\r\nTwo.', sizes(15, 4), ['# A\r\n\r\nOne.', '# B\r\n\r\nTwo.']],
+    [
+      'Windows line ends',
+      '# A\r\n\r\nOne.\r\n\r\n# B\r\n\r\nTwo.',
+      sizes(15, 4),
+      ['# A\r\n\r\nOne.', '# B\r\n\r\nTwo.'],
+    ],
   ])('%s', (_, text, options, expected) => {
     expect(pieces(text, options)).toEqual(expected)
   })
@@ -186,7 +191,9 @@ describe('tokens', () => {
 
   test('limits the characters of a text with few tokens', () => {
     const chunker = createChunker({ ...service, maxChunkSize: 10, minChunkSize: 0, overlapSize: 0 })
-    const lengths = chunkTexts(chunker, `${'x'.repeat(9_000)}${' '.repeat(9_000)}y`).map(chunk => chunk.length)
+    const lengths = chunkTexts(chunker, `${'x'.repeat(9_000)}${' '.repeat(9_000)}y`).map(
+      chunk => chunk.length,
+    )
     expect(Math.max(...lengths)).toBeLessThanOrEqual(1_000)
   })
 })
@@ -206,20 +213,28 @@ describe('tables', () => {
       start: text.indexOf(word),
       end: text.indexOf(word) + word.length,
     }))
-    expect(tableHeadsAt(text, spans)).toEqual([
-      undefined,
-      undefined,
-      'Name | Role',
-      'Name | Role',
-      undefined,
-    ])
+    expect(tableHeadsAt(text, spans)).toEqual([undefined, undefined, 'Name | Role', 'Name | Role', undefined])
   })
 })
 
 describe('any text', () => {
   const line = fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom('', '', '  ', 'One two. Three four.', 'word', '😀😀', '好。好好') },
-    fc.constantFrom('# T', '### Sub', '- item', '  - nested', '1. first', '```', '~~~', 'Note:', '\tcode', '}'),
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom('', '', '  ', 'One two. Three four.', 'word', '😀😀', '好。好好'),
+    },
+    fc.constantFrom(
+      '# T',
+      '### Sub',
+      '- item',
+      '  - nested',
+      '1. first',
+      '```',
+      '~~~',
+      'Note:',
+      '\tcode',
+      '}',
+    ),
     fc.constantFrom('| a | b |', '|---|---|', '| 1 | long cell |', 'a'.repeat(30)),
   )
   const anyText = fc
@@ -227,7 +242,9 @@ describe('any text', () => {
     .map(lines => lines.flat().join(''))
   const anySizes = fc
     .tuple(fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 80 })), fc.nat(80), fc.nat(80))
-    .map(([maxChars, minChars, overlapChars]) => sizes(maxChars, minChars % maxChars, overlapChars % maxChars))
+    .map(([maxChars, minChars, overlapChars]) =>
+      sizes(maxChars, minChars % maxChars, overlapChars % maxChars),
+    )
 
   test.each([false, true])('has ascending chunks within limits that cover it (code: %s)', isCode => {
     fc.assert(
@@ -273,7 +290,7 @@ describe('long texts', () => {
   const long: Record<string, string> = {
     'one word': 'a'.repeat(length),
     'white space around a word': `${' '.repeat(length / 2)}a${'\n'.repeat(length / 2 - 1)}`,
-    'blank lines': ' \n'.repeat(length / 2 - 1) + 'ab',
+    'blank lines': `${' \n'.repeat(length / 2 - 1)}ab`,
     'short sentences': 'ab. '.repeat(length / 4),
     headings: '# a\n'.repeat(length / 4),
     tables: '|a|\n|-|\n'.repeat(length / 8),

@@ -18,7 +18,8 @@ const passages: ChunkingCreateInput = {
 const structure: ChunkingCreateInput = {
   ...passages,
   name: 'structure',
-  description: 'Whole sections, paragraphs, tables or functions where they fit, split along the structure of the text.',
+  description:
+    'Whole sections, paragraphs, tables or functions where they fit, split along the structure of the text.',
   strategy: 'structure',
   overlapSize: 0,
 }
@@ -26,7 +27,8 @@ const structure: ChunkingCreateInput = {
 const structureTokens: ChunkingCreateInput = {
   ...structure,
   name: 'structure-tokens-200',
-  description: 'Like structure, with chunks of up to 200 tokens, which the built-in sentence model reads whole.',
+  description:
+    'Like structure, with chunks of up to 200 tokens, which the built-in sentence model reads whole.',
   chunkUnit: 'tokens',
   maxChunkSize: 200,
   minChunkSize: 40,

@@ -9,12 +9,7 @@ import { recursiveChunker } from './recursive.ts'
 import { sentenceChunker } from './sentence.ts'
 import { structureChunker } from './structure.ts'
 
-const knownChunkers: readonly Chunker[] = [
-  recursiveChunker,
-  lineChunker,
-  sentenceChunker,
-  structureChunker,
-]
+const knownChunkers: readonly Chunker[] = [recursiveChunker, lineChunker, sentenceChunker, structureChunker]
 
 /** Chunkers as the API lists them. The first chunker of an engine is the default of that engine. */
 export const chunkerInfos: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] =

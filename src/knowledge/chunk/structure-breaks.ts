@@ -66,7 +66,7 @@ export function findStructure(text: string): TextBreaks {
         kind = 'open'
         openFence = fence
       } else {
-        level = headingPattern.exec(line)?.[1]!.length ?? 0
+        level = headingPattern.exec(line)?.[1]?.length ?? 0
         if (level > 0) kind = 'heading'
         else if (itemPattern.test(line)) kind = 'item'
       }

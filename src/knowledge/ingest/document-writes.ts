@@ -10,7 +10,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
-import { passageTitle, requireInheritedSize, titleOfPayload } from '../payload.ts'
+import { contextOf, requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
 export type ChunkedText = Omit<PreparedText, 'embedded'>
@@ -95,7 +95,8 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
-    title: passageTitle(title, { section, tableHeads }),
+    title,
+    context: contextOf(title, { section, tableHeads }),
     text,
     payload: {
       ...policyPayload(document),

@@ -12,6 +12,7 @@ import {
   type ContentWrite,
   collectionKeyText,
   defaultSpace,
+  embeddedTitle,
   isDefaultSpace,
   type LexicalSearch,
   type Metric,
@@ -172,9 +173,10 @@ class MemoryContent {
       .filter(({ record }) => isMissing(record))
       .sort((a, b) => a.record - b.record)
       .slice(0, limit)
-      .map(({ record, title, text }) => {
+      .map(stored => {
+        const { record, text } = stored
         const vector = generation === current ? carried.get(record) : undefined
-        return { record, title, text: text ?? '', ...(vector && { vector }) }
+        return { record, title: embeddedTitle(stored), text: text ?? '', ...(vector && { vector }) }
       })
   }
 
