@@ -99,6 +99,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST KB/ingest`',
       '`POST KB/ingest/file`',
       '`POST KB/ingest/batch`',
+      '`POST W/chunk-preview`',
       '`POST KB/records`',
       '`POST W/jobs/{jobId}/cancel`',
       '`DELETE KB/records/{recordId}`',
