@@ -22,14 +22,6 @@ test('prints the chunks of a file to a pipe, and stores nothing', async () => {
   expect(JSON.parse((await wb(['kb', 'list', '--json'])).stdout)).toEqual([])
 })
 
-test.each([80, 120])('prints chunkers side by side in %s columns', async columns => {
-  const { wb } = stage()
-  const { stdout } = await wb(['kb', 'chunk', 'keys.md', '--compare', 'passages,structure'], { tty: columns })
-  const lines = stdout.trimEnd().split('\n')
-  for (const line of lines) expect(line.length).toBeLessThan(columns)
-  expect(stdout).toMatchSnapshot()
-})
-
 test('names the available chunkers if one does not exist', async () => {
   const { wb } = stage()
   const { status, stderr } = await wb(['kb', 'chunk', 'keys.md', '--compare', 'structure,other'])

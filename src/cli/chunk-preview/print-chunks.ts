@@ -65,7 +65,7 @@ function* columnLines(output: Output, { text, previews, isFull }: PrintOptions):
   const longest = previews.map(({ chunks }) => chunks.filter(({ tokens }) => tokens > modelTokens).length)
   if (longest.some(count => count > 0))
     yield row(
-      longest.map(count => (count > 0 ? `${count} exceed the ${modelTokens} tokens of the model` : '')),
+      longest.map(count => (count > 0 ? `${count} over ${modelTokens} tokens: cut by the model` : '')),
       style.warning,
     )
   for (const { start, end, starting } of partsOf(text, previews)) {
@@ -148,7 +148,7 @@ function summaryOf({ chunks, chunkTotal }: NamedPreview): string {
   const sizes = chunks.map(({ tokens }) => tokens).sort((a, b) => a - b)
   const count = `${chunkTotal} ${chunkTotal === 1 ? 'chunk' : 'chunks'}`
   if (sizes.length === 0) return count
-  return `${count} of ${sizes[0]} to ${sizes.at(-1)} tokens, median ${sizes[Math.floor(sizes.length / 2)]}`
+  return `${count}, ${sizes[0]}–${sizes.at(-1)} tokens, median ${sizes[Math.floor(sizes.length / 2)]}`
 }
 
 function textLines(text: string, width: number): string[] {
