@@ -37,9 +37,9 @@ const PreviewedChunk = z
     }),
     section: z.string().nullable().meta({ description: 'headings at the start of the chunk' }),
     tableHeads: z.string().nullable().meta({ description: 'heads of the table in which the chunk starts' }),
-    page: z.int().nullable(),
-    slide: z.int().nullable(),
-    sheet: z.string().nullable(),
+    page: z.int().nullable().meta({ description: 'page of the file in which the chunk starts' }),
+    slide: z.int().nullable().meta({ description: 'slide in which the chunk starts' }),
+    sheet: z.string().nullable().meta({ description: 'worksheet in which the chunk starts' }),
   })
   .meta({ id: 'PreviewedChunk' })
 export type PreviewedChunk = z.output<typeof PreviewedChunk>
@@ -50,13 +50,13 @@ export const ChunkPreview = z
     title: z.string().nullable().meta({ description: 'title that the file declares' }),
     previews: z.array(
       z.object({
-        chunkerId: z.string(),
+        chunkerId: z.string().meta({ description: 'ID of the chunker, as in `GET /api/v1/chunkers`' }),
         chunkTotal: z.int().nonnegative().meta({ description: 'number of all chunks' }),
         chunks: z
           .array(PreviewedChunk)
           .meta({ description: `the first ${limits.previewedChunks} chunks, in order` }),
       }),
-    ),
+    ).meta({ description: 'chunks by each chunker, in the order of the request' }),
   })
   .meta({ id: 'ChunkPreview' })
 export type ChunkPreview = z.output<typeof ChunkPreview>
