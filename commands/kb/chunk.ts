@@ -31,10 +31,7 @@ export default class KbChunk extends WbCommand {
     const names = (flags.compare ?? '').split(',').flatMap(name => name.trim() || [])
     const file = await readAttachment(args.file, this.io.cwd)
     const chunkers = await findChunkers(this.client, workspaceId, names)
-    const preview = await this.waitFor(
-      'reading',
-      previewChunks(this.client, { workspaceId, file, chunkers }),
-    )
+    const preview = await this.waitFor('reading', previewChunks(this.client, { workspaceId, file, chunkers }))
     if (this.output.json) this.output.value(preview)
     else printChunks(this.output, { ...preview, isFull: flags.full })
   }

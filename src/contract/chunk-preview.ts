@@ -48,15 +48,17 @@ export const ChunkPreview = z
   .object({
     text: z.string().meta({ description: 'text that was extracted from the file' }),
     title: z.string().nullable().meta({ description: 'title that the file declares' }),
-    previews: z.array(
-      z.object({
-        chunkerId: z.string().meta({ description: 'ID of the chunker, as in `GET /api/v1/chunkers`' }),
-        chunkTotal: z.int().nonnegative().meta({ description: 'number of all chunks' }),
-        chunks: z
-          .array(PreviewedChunk)
-          .meta({ description: `the first ${limits.previewedChunks} chunks, in order` }),
-      }),
-    ).meta({ description: 'chunks by each chunker, in the order of the request' }),
+    previews: z
+      .array(
+        z.object({
+          chunkerId: z.string().meta({ description: 'ID of the chunker, as in `GET /api/v1/chunkers`' }),
+          chunkTotal: z.int().nonnegative().meta({ description: 'number of all chunks' }),
+          chunks: z
+            .array(PreviewedChunk)
+            .meta({ description: `the first ${limits.previewedChunks} chunks, in order` }),
+        }),
+      )
+      .meta({ description: 'chunks by each chunker, in the order of the request' }),
   })
   .meta({ id: 'ChunkPreview' })
 export type ChunkPreview = z.output<typeof ChunkPreview>

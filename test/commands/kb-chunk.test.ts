@@ -16,7 +16,10 @@ function stage() {
 test('prints the chunks of a file to a pipe, and stores nothing', async () => {
   const { wb } = stage()
   const { stdout } = await wb(['kb', 'chunk', 'keys.md', '--compare', 'structure'])
-  const rows = stdout.trimEnd().split('\n').map(line => line.split('\t'))
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split('\t'))
   expect(rows[0]!.slice(0, 4)).toEqual(['structure', '1', '0', '517'])
   expect(rows.map(cells => cells[6])).toEqual(['Keys', 'Keys > Table', 'Keys > Table'])
   expect(JSON.parse((await wb(['kb', 'list', '--json'])).stdout)).toEqual([])

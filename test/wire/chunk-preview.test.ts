@@ -6,9 +6,16 @@ import { pdf } from '../formats/files.ts'
 import { makeBase } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 
-const structure = { engine: 'workbase', strategy: 'structure', maxChunkSize: 60, minChunkSize: 10, overlapSize: 0 }
+const structure = {
+  engine: 'workbase',
+  strategy: 'structure',
+  maxChunkSize: 60,
+  minChunkSize: 10,
+  overlapSize: 0,
+}
 const lines = { engine: 'langchain_ts', strategy: 'line', chunkUnit: 'rows', maxChunkSize: 1 }
-const markdown = '# Team\n\nWho is who.\n\n| Name | Role |\n| --- | --- |\n| Ann | admin |\n| Bob | user |\n| Cyd | user |\n'
+const markdown =
+  '# Team\n\nWho is who.\n\n| Name | Role |\n| --- | --- |\n| Ann | admin |\n| Bob | user |\n| Cyd | user |\n'
 
 async function stage() {
   const wb = await open({ server: true })
@@ -31,7 +38,10 @@ test('returns the chunks of a file by each chunker, and stores nothing', async (
     ['structure:1', 3],
     ['line:1', 9],
   ])
-  const chunks = previews[0]!.chunks.map(({ start, end, ...chunk }) => ({ ...chunk, text: text.slice(start, end) }))
+  const chunks = previews[0]!.chunks.map(({ start, end, ...chunk }) => ({
+    ...chunk,
+    text: text.slice(start, end),
+  }))
   const rest = { page: null, slide: null, sheet: null, section: 'Team', tokens: expect.any(Number) }
   expect(chunks).toEqual([
     { ...rest, tableHeads: null, text: '# Team\n\nWho is who.' },

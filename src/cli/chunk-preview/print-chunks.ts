@@ -79,14 +79,22 @@ function* columnLines(output: Output, { text, previews, isFull }: PrintOptions):
     if (sections.some(section => section !== '')) yield row(sections, style.good)
     const lines = textLines(text.slice(start, end), width)
     const isLong = !isFull && lines.length > headLines + tailLines + 1
-    for (const line of isLong ? lines.slice(0, headLines) : lines) yield row(previews.map(() => line), String)
+    for (const line of isLong ? lines.slice(0, headLines) : lines)
+      yield row(
+        previews.map(() => line),
+        String,
+      )
     if (!isLong) continue
     const hidden = lines.length - headLines - tailLines
     yield row(
       previews.map(() => `⋯ ${hidden} lines`),
       style.dim,
     )
-    for (const line of lines.slice(-tailLines)) yield row(previews.map(() => line), String)
+    for (const line of lines.slice(-tailLines))
+      yield row(
+        previews.map(() => line),
+        String,
+      )
   }
   const cut = previews.filter(({ chunks, chunkTotal }) => chunkTotal > chunks.length)
   for (const { name, chunks, chunkTotal } of cut)
