@@ -29,7 +29,7 @@ const idleMs = 20_000
 const callMs = 120_000
 
 /**
- * Reads files of all formats on threads of its own. A file that needs too much time or memory ends its thread, and fails
+ * Reads files of all formats on separate threads. A file that needs too much time or memory ends its thread, and fails
  * alone.
  */
 export class FileReader {

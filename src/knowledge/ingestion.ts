@@ -4,7 +4,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import { presentableMessage } from '../base/redact.ts'
 import type { OperationHost } from '../base/threads.ts'
-import type { Document } from '../contract/documents.ts'
+import type { Document, FileCheck, FileState } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
@@ -21,6 +21,7 @@ import {
   chunkIdTaken,
   documentIdTaken,
   type ExistingDocument,
+  statesOfFiles,
 } from './ingest/accept-text.ts'
 import {
   chunkInsertion,
@@ -101,6 +102,16 @@ export class Ingestion {
       await this.parts.onRecordsChanged(accepted.context)
       return result
     })
+  }
+
+  /** Compares files with the stored documents. Returns their states in the same order. */
+  async check(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    check: FileCheck,
+    caller: WritingCaller,
+  ): Promise<FileState[]> {
+    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
+    return statesOfFiles(this.parts.rows, context, check, await caller.rowAccess(workspaceId))
   }
 
   /**
