@@ -38,7 +38,7 @@ export class FileReader {
 
   constructor(entry = join(packageRoot(), 'dist', 'src', 'formats', 'worker.js')) {
     this.#idle = Array.from({ length: threadsMax }, () =>
-      threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs }),
+      threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs, isSilent: true }),
     )
   }
 

@@ -12,6 +12,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { pdf, wordFile } from '../formats/files.ts'
 import { cranfield } from '../harness/beir.ts'
 import { type CommandResult, createSandbox, runProgram, type Sandbox, serveWithApiKeys } from './sandbox.ts'
 import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
@@ -157,7 +158,7 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  expect(again.stderr).toMatch(/ {2}✗ .*paper\.pdf {3}the file is a damaged PDF \(extraction_failed\)\n/)
+  expect(again.stderr).toMatch(/ {2}✗ .*paper\.pdf {3}the file is a damaged PDF\. Check that .* \(extraction_failed\)\n/)
   const screen = stripSequences((await runInFakeTerminal(sandbox, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   4 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
@@ -431,4 +432,34 @@ test('files with the same name in two folders become two documents', async () =>
   appendFileSync(join(tree, 'b/README.md'), ' changed')
   const again = await sandbox.wb(['kb', 'ingest', 'papers', 'a', 'b', '--json'], { cwd: tree })
   expect(summary(again)).toMatchObject({ ...emptySummary, replaced: 1, unchanged: 1 })
+})
+
+test('a folder of PDF, Word, HTML and other encodings is read, cited by page, and not sent again', async () => {
+  const sandbox = createSandbox()
+  const pages: [number, string][][] = [
+    [[11, 'Welcome to the team.']],
+    [
+      [20, 'Keys'],
+      [11, 'Badges open the garage.'],
+    ],
+  ]
+  const tree = writeFiles(sandbox, {
+    'handbook.pdf': await pdf(pages),
+    'plan.docx': await wordFile(),
+    'page.html': '<title>Page</title><script>hidden()</script><h1>Menu</h1><p>Soup on Monday.</p>',
+    'old.txt': Buffer.from('Größe der Küche', 'latin1'),
+    'locked.pdf': await pdf([[[11, 'x']]], { userPassword: 'x' }),
+    'letter.doc': Buffer.from('d0cf11e0a1b11ae1', 'hex'),
+  })
+  const args = ['kb', 'ingest', 'papers', tree, '--create']
+  const first = await sandbox.wb(args)
+  expect(first.stdout).toBe('added\t4\nreplaced\t0\nunchanged\t0\nduplicates\t0\nskipped\t1\nfailed\t1\n')
+  expect(first.stderr).toMatch(/locked\.pdf {3}the file is encrypted\. Save it without a password/)
+  expect(first.stderr).toMatch(/skipped 1 \.doc: .*letter\.doc \(not supported; save as \.docx\)/)
+  expect((await sandbox.wb(args)).stdout).toContain('added\t0\nreplaced\t0\nunchanged\t4\n')
+  const search = async (question: string) =>
+    stripSequences((await runInFakeTerminal(sandbox, ['kb', 'search', 'papers', question])).text)
+  expect(await search('badges')).toMatch(/handbook\.pdf › Keys[^]*handbook\.pdf · page 1 · chunk 0/)
+  expect(await search('Größe')).toContain('old.txt')
+  expect(await search('soup')).not.toContain('hidden()')
 })

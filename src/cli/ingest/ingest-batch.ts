@@ -145,8 +145,14 @@ async function sendFile(
       { params: baseParams(base), query: usesJobs ? { async: 'true' } : {}, body },
       { signal, onSent: upload.onSent },
     )
-    .catch(responseFromError)
+    .catch(error => withHint(responseFromError(error), error))
     .finally(() => upload.end())
+}
+
+/** Adds to the message what would help, which depends on the file. */
+function withHint(response: TextResponse, { facts }: WbError): TextResponse {
+  if (!('error' in response) || typeof facts.hint !== 'string') return response
+  return { error: { ...response.error, message: `${response.error.message}. ${facts.hint}` } }
 }
 
 function createTextSender({ client, base, signal, onUpload }: IngestTarget) {
