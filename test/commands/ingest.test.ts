@@ -158,7 +158,9 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  expect(again.stderr).toMatch(/ {2}✗ .*paper\.pdf {3}the file is a damaged PDF\. Check that .* \(extraction_failed\)\n/)
+  expect(again.stderr).toMatch(
+    / {2}✗ .*paper\.pdf {3}the file is a damaged PDF\. Check that .* \(extraction_failed\)\n/,
+  )
   const screen = stripSequences((await runInFakeTerminal(sandbox, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   4 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
