@@ -5,19 +5,31 @@ import type { FailureFacts } from './endpoint.ts'
 /** Purpose of an embedded text. Some models embed queries and documents differently. */
 export type EmbeddingPurpose = 'document' | 'query'
 
+/**
+ * Patience with a provider that fails or limits requests: a `job` waits for minutes, because its work would be lost otherwise.
+ * A `request` waits for seconds, because a client waits for it.
+ */
+export type EmbeddingPatience = 'request' | 'job'
+
 /** Converts texts to vectors of one vector space. */
 export interface Embedder {
   readonly dimension: number
   /**
    * Embeds texts.
    *
-   * @param purpose  `document` by default
+   * @param purpose   `document` by default
+   * @param patience  `request` by default
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
    * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
    *   credential is missing
    * @throws embedding_dimension_mismatch  the model returns vectors of a different dimension
    */
-  embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
+  embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    purpose?: EmbeddingPurpose,
+    patience?: EmbeddingPatience,
+  ): Promise<Float32Array[]>
 }
 
 /**

@@ -159,7 +159,7 @@ export class IngestJob {
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal, 'job')
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
