@@ -6,6 +6,7 @@ import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
 import type { Source } from './ingest-item.ts'
+import { streamWithCapacity, waitForCapacity } from './wait-for-capacity.ts'
 
 /** Result of ingesting a source. */
 export type IngestOutcome =
@@ -110,15 +111,16 @@ class UploadReporter {
 /** Returns a sender that streams a batch in one request. */
 export function createBatchSender({ client, base, signal, onUpload }: IngestTarget): SendBatch {
   return async function* (batch, overwrite) {
-    const body = requestLines(batch, overwrite)
     const upload = new UploadReporter(batch, onUpload)
+    const open = () =>
+      client.stream(
+        documents.ingestBatch,
+        { params: baseParams(base), body: requestLines(batch, overwrite) },
+        { signal, onSent: upload.onSent },
+      )
     let responseCount = 0
     try {
-      for await (const line of client.stream(
-        documents.ingestBatch,
-        { params: baseParams(base), body },
-        { signal, onSent: upload.onSent },
-      )) {
+      for await (const line of streamWithCapacity(signal, open)) {
         const { line: lineNumber, status, ...rest } = line as { line: number; status: number } & TextResponse
         const response = 'error' in rest ? { error: { ...rest.error, status } } : rest
         const source = batch[lineNumber - 1]
@@ -162,8 +164,9 @@ export function createSingleSender({ client, base, signal, usesJobs, onUpload }:
     for (const source of batch) {
       const body = { ...source.body, overwriteOnNameConflict }
       const upload = new UploadReporter([source], onUpload)
-      const response = await client
-        .call(documents.ingest, { params: baseParams(base), query, body }, { signal, onSent: upload.onSent })
+      const request = { params: baseParams(base), query, body }
+      const send = () => client.call(documents.ingest, request, { signal, onSent: upload.onSent })
+      const response = await waitForCapacity(signal, send)
         .catch(responseFromError)
         .finally(() => upload.end())
       yield [source, response]

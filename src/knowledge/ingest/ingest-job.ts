@@ -1,6 +1,7 @@
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
+import type { FairByteLimiter } from '../../base/fair-byte-limiter.ts'
 import { sha256 } from '../../base/id.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
@@ -10,7 +11,7 @@ import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
-import type { IngestParts } from '../ingestion.ts'
+import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
@@ -39,11 +40,16 @@ interface IngestWork {
   readonly actor: Actor | undefined
 }
 
+interface IngestJobParts extends IngestParts {
+  /** Limits the texts that jobs process at the same time. */
+  readonly jobsInProgress: FairByteLimiter
+}
+
 type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
 
 /** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
-  constructor(private readonly parts: IngestParts) {}
+  constructor(private readonly parts: IngestJobParts) {}
 
   /**
    * Chunks, embeds and writes the document of a job. Stores vectors from a provider for later attempts.
@@ -59,7 +65,14 @@ export class IngestJob {
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
-    const work = { claim, context, body, actor }
+    const bytes = sizeInMemory(body.text)
+    await this.parts.jobsInProgress.run({ workspaceId, bytes, signal: claim.signal }, () =>
+      this.process({ claim, context, body, actor }),
+    )
+  }
+
+  private async process(work: IngestWork): Promise<void> {
+    const { claim, context } = work
     await this.setStage(work, { status: 'chunking' })
     const chunked = await this.chunk(work)
     const total = chunked.chunks.length
