@@ -88,7 +88,7 @@ export class Ingestion {
   /**
    * Ingests one text. Waits while the texts in progress take up the memory for them.
    *
-   * @param waitMsMax  maximum time to wait; null to wait until the caller disconnects
+   * @param waitMsMax  maximum time to wait in milliseconds; null for no limit
    * @throws overloaded       there was no memory for the text in this time
    * @throws forbidden        the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
@@ -105,10 +105,9 @@ export class Ingestion {
     const waiting = new AbortController()
     const expire = () => waiting.abort(overloaded('too much text is being ingested'))
     const cancel = waitMsMax === null ? () => {} : this.parts.clock.after(waitMsMax, expire)
-    const signal = AbortSignal.any([caller.signal, waiting.signal])
-    const bytes = sizeInMemory(body.text)
+    const size = { workspaceId, bytes: sizeInMemory(body.text), signal: waiting.signal }
     try {
-      return await this.parts.inProgress.run({ workspaceId, bytes, signal }, () => {
+      return await this.parts.inProgress.run(size, () => {
         cancel()
         return this.ingestNow({ workspaceId, knowledgeBaseId }, body, caller)
       })

@@ -1,4 +1,4 @@
-import { estimateTokens } from '../base/estimate-tokens.ts'
+import { approximateTokenCount } from '../base/approximate-token-count.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
@@ -145,7 +145,7 @@ function* batchesOf(
   let start = 0
   let tokens = 0
   for (const [at, text] of texts.entries()) {
-    const textTokens = estimateTokens(text)
+    const textTokens = approximateTokenCount(text)
     const isFull = at - start >= sizeMax || tokens + textTokens > tokensPerRequestMax
     if (at > start && isFull) {
       yield { start, texts: texts.slice(start, at) }

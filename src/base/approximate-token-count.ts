@@ -14,7 +14,7 @@ const threeBytesFrom = 0x800
  * Compared with `cl100k_base` of OpenAI, the estimate of prose, code, JSON and tables in 9 languages is between 0.65 and 1.4 times
  * the number of tokens; for English prose, between 1.1 and 1.25 times.
  */
-export function estimateTokens(text: string): number {
+export function approximateTokenCount(text: string): number {
   let tokens = 0
   for (let at = 0; at < text.length; at++) tokens += tokensOf(text.charCodeAt(at))
   return Math.ceil(tokens)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { estimateTokens } from '../../src/base/estimate-tokens.ts'
+import { approximateTokenCount } from '../../src/base/approximate-token-count.ts'
 
 /** Texts with their numbers of tokens by `cl100k_base` of OpenAI. */
 const counted = [
@@ -21,10 +21,10 @@ const counted = [
 ] as const
 
 test.each(counted)('is near the number of tokens of a model: %.10s', (text, tokens) => {
-  expect(estimateTokens(text) / tokens).toBeGreaterThan(0.6)
-  expect(estimateTokens(text) / tokens).toBeLessThan(1.7)
+  expect(approximateTokenCount(text) / tokens).toBeGreaterThan(0.6)
+  expect(approximateTokenCount(text) / tokens).toBeLessThan(1.7)
 })
 
 test('of an empty text is 0', () => {
-  expect(estimateTokens('')).toBe(0)
+  expect(approximateTokenCount('')).toBe(0)
 })
