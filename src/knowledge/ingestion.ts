@@ -30,6 +30,8 @@ import {
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
 import type { IngestQueue } from './ingest/ingest-queue.ts'
+import type { RecentVectors } from './ingest/recent-vectors.ts'
+import { ReusedVectors } from './ingest/reused-vectors.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
@@ -60,6 +62,7 @@ export interface IngestParts {
   readonly bases: KnowledgeBases
   readonly chunking: Services<ChunkingService>
   readonly space: VectorSpace
+  readonly recent: RecentVectors
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
   /** Called before each write of chunks. Resolves when the knowledge base accepts new chunks. */
@@ -204,7 +207,15 @@ export class Ingestion {
       })
       if (embedded) return { ...chunked, ...embedded }
       const passages = chunked.chunks.map(({ text }) => ({ title, text }))
-      return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
+      const { access, replaced } = accepted
+      const { visibility } = access.openChange(context.base, { action: 'ingest' })
+      const earlier = replaced.map(({ row }) => row)
+      const vectors = await ReusedVectors.open(
+        this.parts,
+        { context, access, visibility, replaced: earlier },
+        passages,
+      )
+      return { ...chunked, ...(await vectors.embed(passages, caller.signal)) }
     } catch (error) {
       await this.storeFailed(accepted, error)
       throw error

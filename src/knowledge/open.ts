@@ -20,6 +20,7 @@ import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
 import { IngestQueue, type IngestQueueLimits } from './ingest/ingest-queue.ts'
+import { RecentVectors } from './ingest/recent-vectors.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { Ingestion } from './ingestion.ts'
 import { Insights } from './insights/insights.ts'
@@ -142,7 +143,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
   const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
-  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
+  const recent = new RecentVectors(parts.clock)
+  const ingestParts = { ...parts, bases, space, recent, index: hosts.index, whenWritable, onRecordsChanged }
   const { inProgressBytes } = parts.ingestQueue
   const ingestion = new Ingestion({
     ...ingestParts,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
+import { IngestQueue } from '../../src/knowledge/ingest/ingest-queue.ts'
 import { makeBase, makeWorkspace } from '../harness/resources.ts'
 import { open, TestClock, waitUntil } from '../harness/runtime.ts'
 import { createHostedBase, documentOf, enqueue, jobOf, sendForJob, waitForEnd } from './ingest-jobs.ts'
@@ -47,22 +48,22 @@ test('a command without a server runs jobs while it waits for room', async () =>
 })
 
 test('workspaces that fill the queue get equal shares, and leave room for another one', async () => {
-  const wb = await open({
-    config: { runtime: { ingestQueue: { ...ingestQueue, perWorkspaceBytes: 4_000_000 } } },
+  const queue = new IngestQueue({
+    rows: { measure: async () => ({ rows: 0, bytes: 0 }) },
+    limits: { totalBytes: 4_000_000, perWorkspaceBytes: 4_000_000 },
+    onFull() {},
   })
-  const fill = async (name: string) => {
-    const base = await makeBase(wb, await makeWorkspace(wb, { name }))
+  const fill = async (workspaceId: string) => {
     for (let count = 0; ; count++) {
-      const answer = await wb.send(`POST ${base.path}/ingest?async=true`, {
-        text: largeText(`${name}${count}`),
-      })
-      if (answer.status === 503) return count
+      const isAdded = await queue.add(workspaceId, largeText('')).then(
+        () => true,
+        () => false,
+      )
+      if (!isAdded) return count
     }
   }
   // 13 texts fit. A workspace can use as much as it leaves free.
-  expect(await fill('first')).toBe(6)
-  expect(await fill('second')).toBe(3)
-  expect(await fill('third')).toBe(2)
+  expect([await fill('first'), await fill('second'), await fill('third')]).toEqual([6, 3, 2])
 })
 
 test('a text that is larger than the queue is accepted if the queue is empty', async () => {

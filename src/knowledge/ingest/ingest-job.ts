@@ -23,6 +23,8 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './document-writes.ts'
+import { modelOf } from './recent-vectors.ts'
+import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
 
@@ -156,9 +158,10 @@ export class IngestJob {
 
   /** Requests a batch of vectors from the provider only if no earlier attempt has stored it. */
   private async embedWithProvider(
-    { claim, context }: IngestWork,
+    work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
+    const { claim, context } = work
     const { generation } = context.collection
     const size = concurrentTextsMax(context.embedding)
     const hashSource = (batch: readonly EmbeddedPassage[]) =>
@@ -169,14 +172,30 @@ export class IngestJob {
       if (batch.start !== vectors.length || batch.source !== hashSource(texts)) break
       vectors.push(...batch.vectors)
     }
+    if (vectors.length === passages.length) return { generation, vectors }
+    const rest = passages.slice(vectors.length)
+    const reused = await ReusedVectors.open(this.parts, await this.versionsOf(work), rest)
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal, 'job')
+      const embedded = await reused.embed(batch, claim.signal, 'job')
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
     return { generation, vectors }
+  }
+
+  /** Returns the documents that this document will probably replace, as far as the creator of the job may see them. */
+  private async versionsOf({ claim, context, actor }: IngestWork): Promise<TextVersions> {
+    const { row, ordinal } = await this.requireDocument(claim)
+    const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
+    const { visibility } = access.openChange(context.base, { action: 'ingest' })
+    const isVisible = documentMatcher(visibility)
+    const named = { name: row.sourceFilename, domain: domainOf(access, row.ownerPrincipalId) }
+    const replaced = (await documentsWithName(this.parts.rows, context, named))
+      .filter(other => other.ordinal < ordinal && isVisible(other.row))
+      .map(other => other.row)
+    return { context, access, visibility, replaced }
   }
 
   /**
@@ -248,10 +267,4 @@ export class IngestJob {
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }
   }
-}
-
-/** Returns the properties that identify the model. Vectors of different models cannot be compared. */
-function modelOf({ embedding }: BaseContext) {
-  const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
-  return [embeddingServiceId, provider, modelName, embeddingDimension]
 }
