@@ -215,7 +215,7 @@ export class Ingestion {
         { context, access, visibility, replaced: earlier },
         passages,
       )
-      return { ...chunked, ...(await vectors.embed(passages, caller.signal)) }
+      return { ...chunked, ...(await vectors.embed(passages, caller.signal, 'request')) }
     } catch (error) {
       await this.storeFailed(accepted, error)
       throw error

@@ -11,14 +11,20 @@ export type EmbeddingPurpose = 'document' | 'query'
  */
 export type EmbeddingPatience = 'request' | 'job'
 
+export interface EmbeddingOptions {
+  /** `request` by default. */
+  readonly patience?: EmbeddingPatience
+  /** Called with the vectors of each request to a provider, also if a later request fails. */
+  readonly onVectors?: (texts: readonly string[], vectors: readonly Float32Array[]) => void
+}
+
 /** Converts texts to vectors of one vector space. */
 export interface Embedder {
   readonly dimension: number
   /**
    * Embeds texts.
    *
-   * @param purpose   `document` by default
-   * @param patience  `request` by default
+   * @param purpose  `document` by default
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
    * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
    *   credential is missing
@@ -28,7 +34,7 @@ export interface Embedder {
     texts: readonly string[],
     signal: AbortSignal,
     purpose?: EmbeddingPurpose,
-    patience?: EmbeddingPatience,
+    options?: EmbeddingOptions,
   ): Promise<Float32Array[]>
 }
 

@@ -56,7 +56,7 @@ export function openHostedEmbedder(
   const dialect = dialects[settings.provider]
   return {
     dimension: service.embeddingDimension,
-    async embed(texts, signal, purpose = 'document', patience = 'request') {
+    async embed(texts, signal, purpose = 'document', { patience, onVectors } = {}) {
       signal.throwIfAborted()
       if (texts.length === 0) return []
       const callSettings = { ...(await embeddingCallSettings(settings, patience)), pace }
@@ -73,7 +73,9 @@ export function openHostedEmbedder(
           const send = () => client.post(dialect.path, body, batchSignal)
           // A person waits for the vector of a query, so it does not wait for requests with documents.
           const response = await (purpose === 'query' ? send() : pace.limit(batchSignal, send))
-          return vectorsIn(response, service, dialect, batch.length)
+          const vectors = vectorsIn(response, service, dialect, batch.length)
+          onVectors?.(batch, vectors)
+          return vectors
         } catch (error) {
           if (!(error instanceof ProviderFailure)) throw error
           if (!sizeRefusals.has(error.facts.kind))

@@ -13,6 +13,8 @@ export interface EmbeddingStep {
   reversed?: boolean
   /** Number of vectors to omit. */
   missing?: number
+  /** Ends the response in the middle of its JSON. */
+  truncated?: boolean
   /** Sends no response, or only a part of the body, until the client disconnects. */
   hang?: 'before headers' | 'in body'
   delayMs?: number
@@ -31,12 +33,16 @@ export interface EmbeddingServer {
   readonly url: string
   readonly host: string
   readonly received: EmbeddingRequest[]
+  /** Texts of the requests that got valid vectors, once for each request. */
+  readonly embedded: string[]
   /** Maximum number of concurrent requests. */
   readonly openMax: number
   /** Requests whose client disconnected before the response was complete. */
   readonly abandoned: number
   /** Sets the responses to the next requests, in order; later requests succeed. */
   script(...steps: EmbeddingStep[]): void
+  /** Removes the responses that were set, so that all later requests succeed. */
+  recover(): void
   close(): Promise<void>
 }
 
@@ -52,6 +58,7 @@ export function vectorFor(text: string, dimension: number): number[] {
  */
 export async function startEmbeddingServer(dimension: number): Promise<EmbeddingServer> {
   const received: EmbeddingRequest[] = []
+  const embedded: string[] = []
   const steps: EmbeddingStep[] = []
   const counts = { open: 0, openMax: 0, abandoned: 0 }
 
@@ -67,12 +74,16 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
     const step = steps.shift()
     await step?.before?.()
     await answer(response, body, { dimension, ...step })
+    const { status = 200, body: replaced, dimension: sent = dimension, truncated, hang, missing } = step ?? {}
+    if (status === 200 && sent === dimension && !(replaced ?? truncated ?? hang ?? missing))
+      embedded.push(...(body.input ?? body.texts ?? []))
   })
   const { host, close } = await listenOnLoopback(server)
   return {
     url: `http://${host}/v1`,
     host,
     received,
+    embedded,
     get openMax() {
       return counts.openMax
     },
@@ -80,6 +91,9 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
       return counts.abandoned
     },
     script: (...more) => void steps.push(...more),
+    recover() {
+      steps.length = 0
+    },
     close,
   }
 }
@@ -95,7 +109,7 @@ async function answer(
   const text =
     step.body ?? JSON.stringify(body.texts ? cohereAnswer(body.texts, step) : openaiAnswer(body, step))
   if (step.hang === 'in body') response.write(text.slice(0, 10))
-  else response.end(text)
+  else response.end(step.truncated ? text.slice(0, text.length / 2) : text)
 }
 
 function openaiAnswer(

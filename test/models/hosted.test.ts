@@ -316,7 +316,7 @@ describe('retries', () => {
   test('a job repeats a request six times', async () => {
     const steps = Array.from({ length: 6 }, () => ({ status: 500, headers: atOnce }))
     provider.script(...steps)
-    expect(await open().embed(['a'], forever, 'document', 'job')).toEqual(expected(['a']))
+    expect(await open().embed(['a'], forever, 'document', { patience: 'job' })).toEqual(expected(['a']))
     expect(provider.received).toHaveLength(7)
   })
 

@@ -1,6 +1,5 @@
 import type { RowAccess } from '../../access/row-access.ts'
-import type { EmbeddingPatience } from '../../models/embedder.ts'
-import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
+import type { EmbeddingOptions, EmbeddingPatience } from '../../models/embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import { requireVectors } from '../guards.ts'
@@ -71,24 +70,20 @@ export class ReusedVectors {
   async embed(
     passages: readonly EmbeddedPassage[],
     signal: AbortSignal,
-    patience?: EmbeddingPatience,
+    patience: EmbeddingPatience,
   ): Promise<EmbeddedVectors> {
     const { space, recent } = this.parts
     const { context, access } = this.versions
     const texts = passages.map(toModelText)
     const vectors = texts.map(text => this.#earlier.get(text) ?? recent.get(context, access, text))
     const missing = [...vectors.keys()].filter(at => vectors[at] === undefined)
-    const size = concurrentTextsMax(context.embedding)
-    // Vectors of each slice are kept if a later one fails.
-    for (let start = 0; start < missing.length; start += size) {
-      const slice = missing.slice(start, start + size)
-      const requested = slice.map(at => passages[at]!)
-      const embedded = await space.embed(context, requested, 'document', signal, patience)
-      for (const [n, vector] of embedded.vectors.entries()) {
-        vectors[slice[n]!] = vector
-        recent.set(context, access, texts[slice[n]!]!, vector)
-      }
+    const onVectors: EmbeddingOptions['onVectors'] = (requested, received) => {
+      for (const [n, text] of requested.entries()) recent.set(context, access, text, received[n]!)
     }
+    const requested = missing.map(at => passages[at]!)
+    const options = { patience, onVectors }
+    const embedded = await space.embed(context, requested, 'document', signal, options)
+    for (const [n, at] of missing.entries()) vectors[at] = embedded.vectors[n]
     return { generation: context.collection.generation, vectors: vectors as Float32Array[] }
   }
 }
