@@ -35,6 +35,8 @@ export interface EmbeddingServer {
   readonly received: EmbeddingRequest[]
   /** Texts of the requests that got valid vectors, once for each request. */
   readonly embedded: string[]
+  /** Delay of each response without a delay of its own, in milliseconds; 0 by default. */
+  delayMs: number
   /** Maximum number of concurrent requests. */
   readonly openMax: number
   /** Requests whose client disconnected before the response was complete. */
@@ -62,6 +64,8 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
   const steps: EmbeddingStep[] = []
   const counts = { open: 0, openMax: 0, abandoned: 0 }
 
+  let provider: EmbeddingServer
+
   const server = createServer(async (request, response) => {
     counts.open++
     counts.openMax = Math.max(counts.openMax, counts.open)
@@ -73,13 +77,14 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
     received.push({ url: request.url ?? '', headers: request.headers, body })
     const step = steps.shift()
     await step?.before?.()
-    await answer(response, body, { dimension, ...step })
+    await answer(response, body, { dimension, delayMs: provider.delayMs, ...step })
     const { status = 200, body: replaced, dimension: sent = dimension, truncated, hang, missing } = step ?? {}
     if (status === 200 && sent === dimension && !(replaced ?? truncated ?? hang ?? missing))
       embedded.push(...(body.input ?? body.texts ?? []))
   })
   const { host, close } = await listenOnLoopback(server)
-  return {
+  provider = {
+    delayMs: 0,
     url: `http://${host}/v1`,
     host,
     received,
@@ -96,6 +101,7 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
     },
     close,
   }
+  return provider
 }
 
 async function answer(
