@@ -475,6 +475,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
       byStatus: ['status', 'ordinal'],
+      byTurn: ['status', 'workspaceId', 'ordinal'],
       byLease: ['status', 'leaseUntil', 'ordinal'],
       byEnd: ['endedAt', 'ordinal'],
     },

@@ -461,7 +461,7 @@ test('a folder of PDF, Word, HTML and other encodings is read, cited by page, an
   expect((await sandbox.wb(args)).stdout).toContain('added\t0\nreplaced\t0\nunchanged\t4\n')
   const search = async (question: string) =>
     stripSequences((await runInFakeTerminal(sandbox, ['kb', 'search', 'papers', question])).text)
-  expect(await search('badges')).toMatch(/handbook\.pdf › Keys[^]*handbook\.pdf · page 1 · chunk 0/)
+  expect(await search('badges')).toMatch(/handbook\.pdf › Keys[\s\S]*handbook\.pdf · page 1 · chunk 0/)
   expect(await search('Größe')).toContain('old.txt')
   expect(await search('soup')).not.toContain('hidden()')
 })

@@ -7,6 +7,7 @@ import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
 import { type FileSource, nameOf, type Source, type TextSource } from './ingest-item.ts'
+import { streamWithCapacity, waitForCapacity } from './wait-for-capacity.ts'
 
 /** Result of ingesting a source. */
 export type IngestOutcome =
@@ -139,12 +140,9 @@ async function sendFile(
   body.set('overwriteOnNameConflict', String(overwrite))
   body.set('file', new File([bytes], name, { type }))
   const upload = new UploadReporter([source], onUpload)
-  return client
-    .call(
-      documents.ingestFile,
-      { params: baseParams(base), query: usesJobs ? { async: 'true' } : {}, body },
-      { signal, onSent: upload.onSent },
-    )
+  const request = { params: baseParams(base), query: usesJobs ? { async: 'true' as const } : {}, body }
+  const send = () => client.call(documents.ingestFile, request, { signal, onSent: upload.onSent })
+  return waitForCapacity(signal, send)
     .catch(error => withHint(responseFromError(error), error))
     .finally(() => upload.end())
 }
@@ -160,15 +158,16 @@ function createTextSender({ client, base, signal, onUpload }: IngestTarget) {
     batch: readonly TextSource[],
     overwrite: boolean,
   ): AsyncGenerator<[Source, TextResponse]> {
-    const body = requestLines(batch, overwrite)
     const upload = new UploadReporter(batch, onUpload)
+    const open = () =>
+      client.stream(
+        documents.ingestBatch,
+        { params: baseParams(base), body: requestLines(batch, overwrite) },
+        { signal, onSent: upload.onSent },
+      )
     let responseCount = 0
     try {
-      for await (const line of client.stream(
-        documents.ingestBatch,
-        { params: baseParams(base), body },
-        { signal, onSent: upload.onSent },
-      )) {
+      for await (const line of streamWithCapacity(signal, open)) {
         const { line: lineNumber, status, ...rest } = line as { line: number; status: number } & TextResponse
         const response = 'error' in rest ? { error: { ...rest.error, status } } : rest
         const source = batch[lineNumber - 1]
@@ -217,8 +216,9 @@ export function createSingleSender(target: IngestTarget): SendBatch {
       }
       const body = { ...source.body, overwriteOnNameConflict }
       const upload = new UploadReporter([source], onUpload)
-      const response = await client
-        .call(documents.ingest, { params: baseParams(base), query, body }, { signal, onSent: upload.onSent })
+      const request = { params: baseParams(base), query, body }
+      const send = () => client.call(documents.ingest, request, { signal, onSent: upload.onSent })
+      const response = await waitForCapacity(signal, send)
         .catch(responseFromError)
         .finally(() => upload.end())
       yield [source, response]
