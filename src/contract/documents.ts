@@ -317,7 +317,7 @@ export const documents = {
     path: `${knowledgeBasePath}/ingest/check`,
     summary: 'Compare files with the stored documents',
     description:
-      'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` if there is none. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
+      'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` for other files. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
     access: needs('write:ingest'),
     body: { ...lenientJsonBody, schema: FileCheck },
     replies: { 200: z.object({ states: z.array(z.enum(fileStates)) }) },

@@ -35,7 +35,7 @@ export interface EmbeddingServer {
   readonly received: EmbeddingRequest[]
   /** Texts of the requests that got valid vectors, once for each request. */
   readonly embedded: string[]
-  /** Delay of each response without a delay of its own, in milliseconds; 0 by default. */
+  /** Delay in milliseconds of each response for which no delay is scripted; 0 by default. */
   delayMs: number
   /** Maximum number of concurrent requests. */
   readonly openMax: number

@@ -1,7 +1,7 @@
 import { type ErrorCode, isErrorCode, WbError } from '../../contract/errors.ts'
 import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import { groupIntoBatches } from './batches.ts'
-import { createFileCheck } from './file-check.ts'
+import { createChangeCheck } from './change-check.ts'
 import {
   createBatchSender,
   createSingleSender,
@@ -36,7 +36,7 @@ export async function ingestAll(
   const stopController = new AbortController()
   const signal = AbortSignal.any([target.signal, stopController.signal])
   const { send, batchSizeMax, concurrency } = await chooseSender({ ...target, signal })
-  const check = createFileCheck({ ...target, signal })
+  const check = createChangeCheck({ ...target, signal })
   const batches = groupIntoBatches(countProblems(items, tally, onStep))
   const failures = new FailureStreak()
   const sendBatches = async () => {

@@ -46,7 +46,7 @@ type TextResponse =
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /** Returns the sources of a batch that are not stored yet, or that have changed. */
-export type FileCheck = (batch: readonly Source[]) => Promise<ReadonlySet<Source>>
+export type ChangeCheck = (batch: readonly Source[]) => Promise<ReadonlySet<Source>>
 
 /**
  * Sends all sources without permission to overwrite documents. If a document with the same file name has another text,
@@ -57,7 +57,7 @@ export async function* ingestBatch(
   target: IngestTarget,
   send: SendBatch,
   batch: readonly Source[],
-  findChanged: FileCheck,
+  findChanged: ChangeCheck,
 ): AsyncGenerator<[Source, IngestOutcome]> {
   const changed = await findChanged(batch)
   for (const source of batch) if (!changed.has(source)) yield [source, { result: 'unchanged' }]

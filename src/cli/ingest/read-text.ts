@@ -79,13 +79,13 @@ export async function readBytes(
   return withFile<ReadBytes | ReadFailure>(path, follow, async handle => {
     const { size } = await handle.stat()
     if (size > fileBytesMax) return { failure: 'too_large' }
-    const { hash, sizeBytes } = await readAll(handle.createReadStream({ autoClose: false }))
+    const { hash, sizeBytes } = await readStreamBytes(handle.createReadStream({ autoClose: false }))
     return { hash, sizeBytes }
   })
 }
 
 /** Reads a stream. */
-export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<ReadBytes> {
+export async function readStreamBytes(stream: AsyncIterable<Uint8Array>): Promise<ReadBytes> {
   const pieces: Uint8Array[] = []
   for await (const piece of stream) pieces.push(piece)
   const bytes = new Uint8Array(Buffer.concat(pieces))

@@ -18,9 +18,9 @@ import {
   type ReadBytes,
   type ReadFailure,
   type ReadResult,
-  readAll,
   readBytes,
   readStream,
+  readStreamBytes,
   readText,
   systemFailure,
 } from './read-text.ts'
@@ -88,7 +88,7 @@ async function* readStdin({
 }: NonNullable<IngestSelection['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, isNamedByUser: true }
   if (isJsonLines(name)) yield* beirDocuments(file, stream)
-  else if (isConvertible(name)) yield fileItem(file, await readAll(stream))
+  else if (isConvertible(name)) yield fileItem(file, await readStreamBytes(stream))
   else yield textItem(file, await readStream(stream))
 }
 

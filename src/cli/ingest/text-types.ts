@@ -63,7 +63,7 @@ export function isConvertible(name: string): boolean {
   return convertibleExtensions.has(extensionOf(name))
 }
 
-/** Returns the format in which to save a file that cannot be read, such as `.docx`; undefined if there is none. */
+/** Returns the format in which to save a file that cannot be read, such as `.docx`; undefined if no other format is known. */
 export function replacementOf(name: string): string | undefined {
   return replacements[extensionOf(name)]
 }

@@ -1,10 +1,10 @@
 import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { FileCheck, IngestTarget } from './ingest-batch.ts'
+import type { ChangeCheck, IngestTarget } from './ingest-batch.ts'
 import { nameOf, type Source } from './ingest-item.ts'
 
 /** Returns a check that asks the runtime which files it has. With an older runtime, all files count as changed. */
-export function createFileCheck({ client, base, signal }: IngestTarget): FileCheck {
+export function createChangeCheck({ client, base, signal }: IngestTarget): ChangeCheck {
   const { workspaceId, knowledgeBaseId } = base
   let isSupported = true
   return async batch => {
