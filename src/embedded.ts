@@ -22,6 +22,7 @@ import type { Probe } from './contract/runtime-routes.ts'
 import type { DrillDependencies } from './drill/drill.ts'
 import type { DrillReport } from './drill/drill-report.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
+import type { BoundChunker, ChunkerSettings } from './knowledge/chunk/index.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
 import type { Runtime, RuntimeOverrides } from './runtime.ts'
@@ -34,6 +35,12 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
+
+/** Returns a chunker, as the runtime uses it: see `createChunker` in `src/knowledge/chunk/index.ts`. */
+export async function createChunker(service: ChunkerSettings): Promise<BoundChunker> {
+  const chunkers = await import('./knowledge/chunk/index.ts')
+  return chunkers.createChunker(service)
+}
 
 /**
  * Copies the store of a data directory to a temporary folder, opens a runtime without network access on the copy, and runs a

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { isDynamicPattern } from 'tinyglobby'
+import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
@@ -9,7 +10,8 @@ import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { findOrCreateBase } from './find-or-create-base.ts'
 import { ingest } from './ingest.ts'
-import { selectStdin } from './sources.ts'
+import { planIngest, printIngestPlan } from './ingest-plan.ts'
+import { type IngestSelection, readSources, selectStdin } from './sources.ts'
 import { type IngestSummary, printIngestSummary } from './summary.ts'
 
 /** First path argument of commands that ingest files. More paths can follow. */
@@ -28,6 +30,12 @@ export const ingestFlags = {
   async: Flags.boolean({ summary: 'ingest in background jobs' }),
   all: Flags.boolean({ summary: 'include hidden files and files that .gitignore excludes' }),
   name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
+  'dry-run': Flags.boolean({ summary: 'show what would be embedded, without ingesting' }),
+  price: Flags.custom<number>({ parse: async text => parsePrice(text) })({
+    summary: 'price of a million tokens, to estimate the cost of a dry run',
+    helpValue: 'NUMBER',
+    dependsOn: ['dry-run'],
+  }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -36,6 +44,8 @@ interface IngestFlags {
   readonly async: boolean
   readonly all: boolean
   readonly name?: string
+  readonly 'dry-run': boolean
+  readonly price?: number
 }
 
 /** The target knowledge base. If `find` does not find it, it is created with this name. */
@@ -60,6 +70,8 @@ export abstract class IngestCommand extends WbCommand {
     const { io } = this
     const stdin = paths.includes('-') ? selectStdin(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
+    if (flags['dry-run'])
+      return this.plan(destination, { paths, stdin, cwd: io.cwd, all: flags.all }, flags.price)
     const { base, created } = await findOrCreateBase({
       client,
       signal,
@@ -85,6 +97,25 @@ export abstract class IngestCommand extends WbCommand {
     printIngestSummary(output, summary)
     if (summary.tally.failed > 0) this.exitCode = exit.failed
   }
+
+  private async plan(destination: Destination, selection: IngestSelection, price: number | undefined) {
+    const { client, signal, output } = this
+    const base = await destination.find(destination.name).catch(error => {
+      if (error instanceof WbError && error.code === 'knowledge_base_not_found') return undefined
+      throw error
+    })
+    const { workspaceId } = base ?? (await this.workspace())
+    const options = { client, signal, workspaceId, base, pricePerMillionTokens: price }
+    const plan = await this.waitFor('reading', planIngest(options, readSources(selection)))
+    printIngestPlan(output, plan, price)
+  }
+}
+
+/** @throws UsageError  the price is not a number of at least 0 */
+function parsePrice(text: string): number {
+  const price = text.trim() === '' ? Number.NaN : Number(text)
+  if (price >= 0 && Number.isFinite(price)) return price
+  throw new UsageError(`--price takes a number of at least 0, not "${text}"`)
 }
 
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */

@@ -28,12 +28,15 @@ export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestS
     failed: tally.failures,
     jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
-    skippedAs: Object.fromEntries(
-      [...tally.skippedByCategory].map(([category, { count }]) => [category, count]),
-    ),
+    skippedAs: skippedAs(tally),
     interrupted: remaining !== undefined,
     elapsedMs,
   }
+}
+
+/** Returns the number of skipped files of each category. */
+export function skippedAs({ skippedByCategory }: Tally): Record<string, number> {
+  return Object.fromEntries([...skippedByCategory].map(([category, { count }]) => [category, count]))
 }
 
 /** Prints the result in one line, then details, then a suggested command. In a pipe, prints one line per count or job. */
