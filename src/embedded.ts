@@ -36,8 +36,8 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
 
-/** Returns a chunker, as the runtime uses it: see `createChunker` in `src/knowledge/chunk/index.ts`. */
-export async function createChunker(service: ChunkerSettings): Promise<BoundChunker> {
+/** Loads the chunkers, and returns that of a service. @throws invalid_chunker */
+export async function openChunker(service: ChunkerSettings): Promise<BoundChunker> {
   const chunkers = await import('./knowledge/chunk/index.ts')
   return chunkers.createChunker(service)
 }

@@ -9,7 +9,7 @@ import {
   type EmbeddingService,
   embeddingServices,
 } from '../../contract/services.ts'
-import { createChunker } from '../local.ts'
+import { openChunker } from '../local.ts'
 import { formatCount, type Output } from '../terminal/output.ts'
 import type { IngestItem } from './ingest-item.ts'
 import { skippedAs } from './summary.ts'
@@ -28,7 +28,7 @@ export interface IngestPlanOptions {
   readonly pricePerMillionTokens: number | undefined
 }
 
-/** What an ingest would send to the embedding model. */
+/** The number and size of texts that an ingest would send to the embedding model. */
 export interface IngestPlan {
   readonly chunking: ChunkingService
   readonly embedding: EmbeddingService
@@ -52,7 +52,7 @@ export async function planIngest(
 ): Promise<IngestPlan> {
   const { signal, pricePerMillionTokens } = options
   const { chunking, embedding } = await servicesOf(options)
-  const chunker = await createChunker(chunking)
+  const chunker = await openChunker(chunking)
   const knownHashes = await contentHashes(options)
   const tally = new Tally()
   const counts = { files: 0, unchanged: 0, chunks: 0, tokens: 0 }
