@@ -17,6 +17,8 @@ export type {
 } from '../embedded.ts'
 export type { RunningServer } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'
+export type { OutboundResponse } from '../models/outbound.ts'
+export type { PageNetwork } from '../models/page-network.ts'
 export type { ServerRuntime } from '../rescue.ts'
 export type { Runtime } from '../runtime.ts'
 export type { ReadableTable } from '../storage/storage-driver.ts'
@@ -32,6 +34,7 @@ function lazily<M, K extends keyof M>(load: () => Promise<M>, name: K): Lazy<M[K
 
 const embedded = once(() => import('../embedded.ts'))
 const localModels = once(() => import('../local-models/commands.ts'))
+const pageNetwork = once(() => import('../models/page-network.ts'))
 const serverLock = once(() => import('../locks/server-lock.ts'))
 
 export const findLocalServer = lazily(serverLock, 'findServer')
@@ -54,6 +57,8 @@ export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')
 export const configuredIdentityProvider = lazily(embedded, 'configuredIdentityProvider')
+
+export const openPageNetwork = lazily(pageNetwork, 'openPageNetwork')
 
 export const addLocalModel = lazily(localModels, 'addLocalModel')
 export const listLocalModels = lazily(localModels, 'listLocalModels')

@@ -66,6 +66,7 @@ const bridged = [
   'http',
   'drill',
   'local-models',
+  'models',
 ]
 
 /** Packages with the only folders that can import them. */
@@ -115,11 +116,13 @@ const owners: Record<string, readonly string[]> = {
   marked: ['src/tui/markdown/'],
   lowlight: ['src/tui/markdown/'],
   '@e965/xlsx': ['src/formats/'],
-  '@mixmark-io/domino': ['src/formats/'],
+  '@mixmark-io/domino': ['src/formats/', 'src/cli/web-sources/'],
   chardet: ['src/formats/'],
   mammoth: ['src/formats/'],
   'postal-mime': ['src/formats/'],
-  saxes: ['src/formats/'],
+  'robots-parser': ['src/cli/web-sources/'],
+  saxes: ['src/formats/', 'src/cli/web-sources/'],
+  'modern-tar': ['src/cli/web-sources/'],
   turndown: ['src/formats/'],
   unpdf: ['src/formats/'],
   yauzl: ['src/formats/'],

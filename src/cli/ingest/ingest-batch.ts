@@ -129,15 +129,16 @@ export function createBatchSender(target: IngestTarget): SendBatch {
 }
 
 /** Sends a file, which the runtime converts to text. */
-async function sendFile(
+export async function sendFile(
   { client, base, signal, usesJobs, onUpload }: IngestTarget,
   source: FileSource,
   overwrite: boolean,
 ): Promise<TextResponse> {
-  const { content, name, type } = source.file
+  const { content, name, type, metadata } = source.file
   const bytes = typeof content === 'string' ? await readFile(content) : content
   const body = new FormData()
   body.set('overwriteOnNameConflict', String(overwrite))
+  if (metadata) body.set('metadata', JSON.stringify(metadata))
   body.set('file', new File([bytes], name, { type }))
   const upload = new UploadReporter([source], onUpload)
   const request = { params: baseParams(base), query: usesJobs ? { async: 'true' as const } : {}, body }

@@ -8,18 +8,20 @@ import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { pagesDefault } from '../web-sources/crawl.ts'
 import { findOrCreateBase } from './find-or-create-base.ts'
 import { ingest } from './ingest.ts'
 import { planIngest, printIngestPlan } from './ingest-plan.ts'
 import { type IngestSelection, readSources, selectStdin } from './sources.ts'
 import { type IngestSummary, printIngestSummary } from './summary.ts'
+import { isRemote, withSources } from './with-sources.ts'
 
 /** First path argument of commands that ingest files. More paths can follow. */
 export const pathArg = {
   ...Args.string({
     required: true,
     ignoreStdin: true,
-    description: 'files, folders, globs, .jsonl in BEIR format, or - for stdin',
+    description: 'files, folders, globs, URLs, Git repositories, archives, or - for stdin',
   }),
   pathQuestion: 'Which file or folder?',
 }
@@ -36,6 +38,22 @@ export const ingestFlags = {
     helpValue: 'NUMBER',
     dependsOn: ['dry-run'],
   }),
+  depth: Flags.integer({
+    min: 0,
+    max: 10,
+    default: 0,
+    helpValue: 'N',
+    summary: 'number of links to follow from a web page',
+  }),
+  sitemap: Flags.boolean({ summary: 'read the web pages that the sitemap of a site lists' }),
+  'max-pages': Flags.integer({
+    min: 1,
+    max: 10_000,
+    default: pagesDefault,
+    helpValue: 'N',
+    summary: 'maximum number of web pages to read',
+  }),
+  'allow-private': Flags.boolean({ summary: 'read URLs on this machine and in its network' }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -46,6 +64,10 @@ interface IngestFlags {
   readonly name?: string
   readonly 'dry-run': boolean
   readonly price?: number
+  readonly depth: number
+  readonly sitemap: boolean
+  readonly 'max-pages': number
+  readonly 'allow-private': boolean
 }
 
 /** The target knowledge base. If `find` does not find it, it is created with this name. */
@@ -70,6 +92,7 @@ export abstract class IngestCommand extends WbCommand {
     const { io } = this
     const stdin = paths.includes('-') ? selectStdin(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
+    if (flags['dry-run'] && paths.some(isRemote)) throw new UsageError('--dry-run reads local files only')
     if (flags['dry-run'])
       return this.plan(destination, { paths, stdin, cwd: io.cwd, all: flags.all }, flags.price)
     const { base, created } = await findOrCreateBase({
@@ -86,9 +109,15 @@ export abstract class IngestCommand extends WbCommand {
     })
     if (created) output.note(`  created knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'wait' : 'detach') : undefined
-    const { summary, interruption } = await ingest(
-      { client, signal, progress, base, jobs },
-      { paths, stdin, cwd: io.cwd, all: flags.all },
+    const { summary, interruption } = await withSources(
+      paths,
+      { flags, cwd: io.cwd, env: io.env, clock: io.clock, signal, onFetch: label => progress.spin(label) },
+      (local, web) =>
+        ingest(
+          { client, signal, progress, base, jobs },
+          { ...local, stdin, cwd: io.cwd, all: flags.all },
+          web,
+        ),
     )
     if (interruption) {
       this.#partialSummary = summary
@@ -120,7 +149,12 @@ function parsePrice(text: string): number {
 
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
 function requireAnyPath(paths: readonly string[], cwd: string): void {
-  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(resolveTypedPath(cwd, path))))
+  if (
+    paths.some(
+      path =>
+        path === '-' || isDynamicPattern(path) || isRemote(path) || existsSync(resolveTypedPath(cwd, path)),
+    )
+  )
     return
   throw new UsageError(`${paths.join(', ')} not found; no knowledge base was created`)
 }

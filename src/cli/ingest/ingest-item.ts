@@ -21,6 +21,8 @@ export interface FileSource {
     readonly name: string
     readonly type: string
     readonly sizeBytes: number
+    /** Metadata that takes precedence over that of the file. */
+    readonly metadata?: Readonly<Record<string, string>>
   }
   /** SHA-256 of the file. */
   readonly hash: string

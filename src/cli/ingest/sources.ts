@@ -9,6 +9,7 @@ import {
   type FileToRead,
   failOrSkip,
   type IngestItem,
+  type Problem,
   specialFileItem,
   type TextSource,
 } from './ingest-item.ts'
@@ -32,23 +33,31 @@ import {
   mediaTypeOf,
   replacementOf,
 } from './text-types.ts'
-import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
+import { type FetchedFolder, type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Selects the files and the standard input to ingest. */
 export interface IngestSelection extends WalkOptions {
   /** Files, folders and globs; `-` means `stdin`. */
   readonly paths: readonly string[]
+  /** Folders to read in addition to the paths. */
+  readonly fetchedFolders?: readonly FetchedFolder[]
   readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
+  /** Sources that could not be fetched. */
+  readonly fetchProblems?: readonly Problem[]
   /** Prefix to add to each file name. */
   readonly prefix?: string
 }
 
 /** Yields the files of a selection without reading them. */
-export function walkSelection({ paths, cwd, all }: IngestSelection): AsyncGenerator<WalkedItem, void> {
-  return walk(
-    paths.filter(path => path !== '-'),
-    { cwd, all },
-  )
+export async function* walkSelection({
+  paths,
+  fetchedFolders = [],
+  fetchProblems = [],
+  cwd,
+  all,
+}: IngestSelection): AsyncGenerator<WalkedItem, void> {
+  for (const problem of fetchProblems) yield { kind: 'failed', problem }
+  yield* walk([...paths.filter(path => path !== '-'), ...fetchedFolders], { cwd, all })
 }
 
 /**

@@ -102,7 +102,7 @@ function* moreLine(total: number): Generator<string> {
 function skippedLines({ skippedByCategory }: Tally): string[] {
   const sorted = [...skippedByCategory].sort((a, b) => b[1].count - a[1].count)
   return sorted.map(([category, { count, reason, paths }]) => {
-    const noun = count === 1 ? category.replace(/\b(file|link|line)s\b/, '$1') : category
+    const noun = count === 1 ? category.replace(/\b(file|link|line|page)s\b/, '$1') : category
     const more = count > paths.length ? ` and ${formatCount(count - paths.length)} more` : ''
     return `skipped ${formatCount(count)} ${plainLine(noun)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
   })
