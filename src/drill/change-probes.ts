@@ -12,6 +12,7 @@ import {
   type RouteProbe,
   refuses,
 } from './probe.ts'
+import { trashProbes } from './trash-probes.ts'
 
 /** Requests a route that needs a scope that no principal of the drill has. */
 const needsScope = (name: string): [string, RouteProbe] => [
@@ -45,6 +46,7 @@ const messageBody = { content: question }
 
 /** Probes that send changes, after all reads. Changes of hidden content must be refused. */
 export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
+  ...trashProbes,
   probeEachConversation('conversations.update', () => ({ body: { title: 'taken over' } }), 'refuses'),
   probeEachConversation('messages.select', () => ({}), 'refuses'),
   probeEachConversation('attachments.create', () => ({ body: fileForm('x.txt', 'a note') }), 'refuses'),
