@@ -46,7 +46,6 @@ const messageBody = { content: question }
 
 /** Probes that send changes, after all reads. Changes of hidden content must be refused. */
 export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
-  ...trashProbes,
   probeEachConversation('conversations.update', () => ({ body: { title: 'taken over' } }), 'refuses'),
   probeEachConversation('messages.select', () => ({}), 'refuses'),
   probeEachConversation('attachments.create', () => ({ body: fileForm('x.txt', 'a note') }), 'refuses'),
@@ -98,6 +97,7 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
       }),
     ),
   ],
+  ...trashProbes,
   [
     'documents.create',
     refuses(async ({ run, fixture, principalId }) => {

@@ -4,10 +4,10 @@ import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import { trash } from '../../src/contract/trash.ts'
 import { checkStore } from '../../src/storage/open.ts'
-import Database from '../../src/storage/sqlite/driver.ts'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, TestClock, type TestRuntime, waitUntil } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store-file.ts'
 
 const chunker = { maxChars: 40, minChars: 0, overlapChars: 0 }
 const text = 'The heron waits in the reeds. It strikes once. Then it waits again, for hours if it must.'
@@ -202,14 +202,9 @@ test('a store with a full trash is sound, also after a restore', async () => {
 
 /** Returns the number of rows about deleted documents. */
 function storedRows({ dataDir }: TestRuntime): number {
-  const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
-  try {
-    const tables = ['deleted_documents', 'deleted_documents_tags', 'deleted_chunks']
-    const counts = tables.map(
-      name => database.prepare(`SELECT count(*) FROM ${name}`).pluck().get() as number,
-    )
-    return counts.reduce((sum, count) => sum + count)
-  } finally {
-    database.close()
-  }
+  const tables = ['deleted_documents', 'deleted_documents_tags', 'deleted_chunks']
+  const counts = tables.map(name => `(SELECT count(*) FROM ${name})`).join(' + ')
+  const file = storeFile(dataDir)
+  const { rows } = file.one(`SELECT ${counts} AS rows`)
+  return Number(rows)
 }
