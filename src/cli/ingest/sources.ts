@@ -120,6 +120,12 @@ function fileItem(file: FileToRead, { hash, sizeBytes, bytes }: ReadBytes): Inge
     kind: 'source',
     source: { path, hash, file: { content: bytes ?? file.file, name, type: mediaTypeOf(name), sizeBytes } },
   }
+  else yield await readDocument(file)
+}
+
+/** Reads a file as one document. */
+export async function readDocument(file: FileToRead): Promise<IngestItem> {
+  return toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
 }
 
 async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
