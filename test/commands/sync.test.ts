@@ -2,6 +2,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { createDraw } from '../access/row-model-state.ts'
+import { FakeIo } from '../harness/fake-io.ts'
+import { runInProcess } from '../harness/in-process.ts'
 import { type Sandbox, sandboxFactory } from './sandbox.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -149,6 +151,22 @@ test('files with the same content have one document, which moves to a file that 
   remove(sandbox, 'roles.md')
   expect(await syncJson(sandbox)).toMatchObject({ renamed: 1, deleted: 0 })
   expect(await names(sandbox)).toEqual(['copy.md', 'guide/keys.md'])
+})
+
+test('--watch follows changes until it is interrupted', async () => {
+  const sandbox = await synced()
+  await sandbox.serve()
+  const io = new FakeIo({ env: sandbox.env, cwd: sandbox.home, keyCost: sandbox.keyCost })
+  const args = ['kb', 'sync', 'handbook', folderOf(sandbox), '--as', 'docs', '--watch', '--delete']
+  const ended = runInProcess(args, io)
+  await vi.waitUntil(() => io.stderr.text.includes('watching'), { timeout: 20_000 })
+  write(sandbox, 'sub/new.md', '# New\n\nA new file in a new folder.\n')
+  await vi.waitUntil(async () => (await names(sandbox)).includes('sub/new.md'), { timeout: 20_000 })
+  remove(sandbox, 'roles.md')
+  await vi.waitUntil(async () => !(await names(sandbox)).includes('roles.md'), { timeout: 20_000 })
+  io.signals.raise('SIGINT')
+  expect(await ended).toBe(0)
+  expect(await names(sandbox)).toEqual(['guide/keys.md', 'sub/new.md'])
 })
 
 test('prints the plan and the counts', async () => {
