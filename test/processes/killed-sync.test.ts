@@ -1,15 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { checkStore } from '../../src/storage/open.ts'
 import { createDraw } from '../access/row-model-state.ts'
 import { createSandbox } from '../commands/sandbox.ts'
+import { openDatabase } from '../harness/store-file.ts'
 
 /** About four seconds each; `WB_TEST_KILLS=100` runs a longer test. */
 const kills = Number(process.env.WB_TEST_KILLS ?? 5)
 const filesMax = 120
+const pollMs = 2
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'run.js')
 
 test('a sync that is killed leaves no partial documents, and the next one completes it', {
@@ -27,12 +30,14 @@ test('a sync that is killed leaves no partial documents, and the next one comple
 
   let killed = 0
   for (let round = 0; round < kills; round++) {
+    const progressBefore = progressOf(dataDir)
     const child = spawn(process.execPath, [bin, ...args], { cwd: home, env, stdio: 'ignore' })
     onTestFinished(() => void child.kill('SIGKILL'))
     const ended = once(child, 'exit')
-    const timer = setTimeout(() => child.kill('SIGKILL'), 400 + draw.below(900))
+    const progressMax = progressBefore + 1 + draw.below(60)
+    while (child.exitCode === null && progressOf(dataDir) < progressMax) await pause(pollMs)
+    child.kill('SIGKILL')
     const [status] = await ended
-    clearTimeout(timer)
     if (status === null) killed++
 
     const store = await checkStore({ driver: 'sqlite', path: join(dataDir, 'workbase.db') })
@@ -45,7 +50,7 @@ test('a sync that is killed leaves no partial documents, and the next one comple
       else rmSync(join(folder, draw.pick(all)))
     }
   }
-  expect(killed).toBeGreaterThan(0)
+  expect(killed).toBeGreaterThan(kills / 2)
 
   const last = await wb(args)
   expect(last.status, last.stderr).toBe(0)
@@ -64,3 +69,24 @@ test('a sync that is killed leaves no partial documents, and the next one comple
       .sort(),
   )
 })
+
+/** Returns a number that increases with each change of a document; 0 without a store. */
+function progressOf(dataDir: string): number {
+  const path = join(dataDir, 'workbase.db')
+  if (!existsSync(path)) return 0
+  const database = openDatabase(path, { readonly: true })
+  try {
+    const numbers = [
+      'max(ordinal) FROM documents',
+      'sum(version) FROM documents',
+      'count(*) FROM deleted_documents',
+    ]
+    const sum = numbers.map(number => `coalesce((SELECT ${number}), 0)`).join(' + ')
+    return Number(database.prepare(`SELECT ${sum}`).pluck().get())
+  } catch {
+    // The schema does not exist yet.
+    return 0
+  } finally {
+    database.close()
+  }
+}
