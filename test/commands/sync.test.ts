@@ -18,7 +18,7 @@ interface SyncedDocument {
 const synced = sandboxFactory(async sandbox => {
   write(sandbox, 'guide/keys.md', '# Keys\n\nAll about keys.\n')
   write(sandbox, 'roles.md', '# Roles\n\nAll about roles.\n')
-  // A sandbox is copied to another path, so the folder needs a name of its own.
+  // A sandbox is copied to another path, so the folder needs a fixed ID.
   const { status, stderr } = await sync(sandbox, '--create')
   expect(status, stderr).toBe(0)
 })

@@ -27,7 +27,7 @@ export interface SyncOutcome {
 }
 
 /**
- * Applies a plan: first the renames, then the deletions, then the new texts. In this order, each step leads to a state from which
+ * Applies a plan: first the renames, then the deletions, then the new texts. In this order, each step leaves a state from which
  * a new plan continues, and no text is rejected because a document that is to be deleted has it.
  *
  * @param onStep  called after each change

@@ -14,7 +14,7 @@ export interface ChangedFile {
   readonly documents: readonly Document[]
 }
 
-/** What must be done so that the documents of a folder match its files. */
+/** Changes that make the documents of a folder match its files. */
 export interface SyncPlan {
   readonly added: readonly FolderFile[]
   readonly changed: readonly ChangedFile[]

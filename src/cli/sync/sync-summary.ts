@@ -39,7 +39,10 @@ export function printPlan(output: Output, plan: SyncPlan): void {
 /** Prints what a synchronization has changed, or would change with `--dry-run`. */
 export function printSyncResult(output: Output, result: SyncResult): void {
   const { plan, outcome, isDryRun } = result
-  if (output.json) return output.value(syncResultJson(result))
+  if (output.json) {
+    output.value(syncResultJson(result))
+    return
+  }
   if (isDryRun) printPlan(output, plan)
   const counts = Object.entries(countsOf(result))
   if (output.interactive) output.result(summaryLine(output, result, counts))
