@@ -35,6 +35,7 @@ export default class KbSync extends SyncCommand {
 
   async run() {
     const { args, flags } = await this.parse(KbSync)
-    await this.sync(args.name, args.folder, flags)
+    const destination = { name: args.name, find: (name: string) => this.knowledgeBase(name) }
+    await this.sync(destination, args.folder, flags)
   }
 }

@@ -4,7 +4,7 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
-import { findOrCreateBase } from '../ingest/find-or-create-base.ts'
+import { type FindOrCreateBaseOptions, findOrCreateBase } from '../ingest/find-or-create-base.ts'
 import { systemFailure } from '../ingest/read-text.ts'
 import { isTemporaryFailure } from '../is-temporary-failure.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
@@ -28,6 +28,9 @@ export interface SyncFlags {
   readonly as?: string
 }
 
+/** The target knowledge base. If `find` does not find it, it is created with this name. */
+type Destination = Pick<FindOrCreateBaseOptions, 'name' | 'find'>
+
 interface SyncedFolder {
   readonly base: KnowledgeBase
   /** Absolute path without symbolic links. */
@@ -47,14 +50,13 @@ export abstract class SyncCommand extends WbCommand {
     if (this.#partial) printSyncResult(this.output, this.#partial)
   }
 
-  protected async sync(name: string, path: string, flags: SyncFlags): Promise<void> {
+  protected async sync(destination: Destination, path: string, flags: SyncFlags): Promise<void> {
     const folder = await this.#openFolder(path)
     const { client, signal } = this
     const { base, created } = await findOrCreateBase({
       client,
       signal,
-      name,
-      find: each => this.knowledgeBase(each),
+      ...destination,
       isWorkspaceNamed: this.profile.workspace !== undefined,
       workspace: () => this.workspaceOrDefault(),
       confirm: async question => !flags['dry-run'] && (flags.create || (await this.askYesNo(question))),
