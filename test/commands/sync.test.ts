@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { createDraw } from '../access/row-model-state.ts'
@@ -151,6 +151,18 @@ test('files with the same content have one document, which moves to a file that 
   remove(sandbox, 'roles.md')
   expect(await syncJson(sandbox)).toMatchObject({ renamed: 1, deleted: 0 })
   expect(await names(sandbox)).toEqual(['copy.md', 'guide/keys.md'])
+})
+
+test('syncs files that the runtime converts to text, and renames them without a new upload', async () => {
+  const sandbox = await synced()
+  await sandbox.serve()
+  const file = 'test/fixtures/files/officer-example.docx'
+  cpSync(file, join(folderOf(sandbox), 'example.docx'))
+  expect(await syncJson(sandbox)).toMatchObject({ added: 1, failed: 0 })
+  expect(await syncJson(sandbox)).toMatchObject({ added: 0, changed: 0, unchanged: 3 })
+  renameSync(join(folderOf(sandbox), 'example.docx'), join(folderOf(sandbox), 'renamed.docx'))
+  expect(await syncJson(sandbox)).toMatchObject({ renamed: 1, added: 0 })
+  expect(await names(sandbox)).toContain('renamed.docx')
 })
 
 test('--watch follows changes until it is interrupted', async () => {

@@ -21,9 +21,10 @@ export interface FileSource {
     readonly name: string
     readonly type: string
     readonly sizeBytes: number
+    readonly fields?: Pick<IngestInput, 'metadata' | 'visibleTo' | 'ownerPrincipalId'>
   }
-  /** SHA-256 of the file. */
-  readonly hash: string
+  /** SHA-256 of the file; undefined to send it even if it is stored. */
+  readonly hash?: string
 }
 
 /** Returns the file name under which a source is stored. */

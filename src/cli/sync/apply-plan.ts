@@ -74,23 +74,35 @@ async function* readSources(
       yield item
       continue
     }
-    const { body } = item.source
     const marks = { [folderKey]: folderId, [hashKey]: file.hash }
-    const inherited = inheritedFields(replacedBy(file.path), file)
-    const metadata = { ...inherited.metadata, ...body.metadata, ...marks }
-    const source: Source = { ...item.source, body: { ...body, ...inherited, metadata } }
-    yield { kind: 'source', source }
+    const inherited = inheritedFields(replacedBy(file.path), item.source)
+    yield { kind: 'source', source: withFields(item.source, inherited, marks) }
   }
 }
 
-function inheritedFields(
-  document: Document | undefined,
-  { name }: FolderFile,
-): Partial<Pick<Document, 'visibleTo' | 'ownerPrincipalId' | 'metadata'>> {
+type InheritedFields = Partial<Pick<Document, 'visibleTo' | 'ownerPrincipalId' | 'metadata'>>
+
+/** Returns the fields that a document passes on. The title is read again, if the format has titles. */
+function inheritedFields(document: Document | undefined, source: Source): InheritedFields {
   if (!document) return {}
   const { visibleTo, ownerPrincipalId, metadata } = document
   const { title: _, ...withoutTitle } = metadata
-  return { visibleTo, ownerPrincipalId, metadata: isMarkdown(name) ? withoutTitle : metadata }
+  const hasTitle = 'file' in source || isMarkdown(source.body.sourceFilename)
+  return { visibleTo, ownerPrincipalId, metadata: hasTitle ? withoutTitle : metadata }
+}
+
+/** Adds fields to a source. It gets no hash, so that it is sent even if a document has its content. */
+function withFields(source: Source, inherited: InheritedFields, marks: Document['metadata']): Source {
+  const { path } = source
+  if ('file' in source) {
+    const fields = { ...inherited, metadata: { ...inherited.metadata, ...marks } }
+    return { path, file: { ...source.file, fields } }
+  }
+  const { body } = source
+  return {
+    path,
+    body: { ...body, ...inherited, metadata: { ...inherited.metadata, ...body.metadata, ...marks } },
+  }
 }
 
 async function renameDocument(

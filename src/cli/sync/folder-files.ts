@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { relative, sep } from 'node:path'
-import { extensionOf } from '../../base/file-extension.ts'
 import type { FileToRead, Problem, Skipped } from '../ingest/ingest-item.ts'
 import { systemFailure } from '../ingest/read-text.ts'
-import { isMaybeText } from '../ingest/text-types.ts'
+import { unsupportedTypeItem } from '../ingest/sources.ts'
 import { walk } from '../ingest/walk.ts'
 
 /** A file of a folder that can be a document. */
@@ -56,15 +55,18 @@ export class FolderReader {
       if ('kind' in item) {
         if (item.kind === 'failed') problems.push(item.problem)
         else if (item.kind === 'skipped') skipped.push(item)
-      } else if (isMaybeText(item.name)) {
+        continue
+      }
+      const unsupported = unsupportedTypeItem(item)
+      if (unsupported?.kind === 'skipped') skipped.push(unsupported)
+      else {
         const found = await this.#hash(item.file).catch((error: unknown) => fail(item.path, error))
         if (!found) continue
         known.set(item.file, found)
         if (found.stamp.startsWith('0:'))
           skipped.push({ path: item.path, category: 'empty files', reason: 'no text' })
         else files.set(item.name, { ...item, hash: found.hash })
-      } else
-        skipped.push({ path: item.path, category: `.${extensionOf(item.name)}`, reason: 'not supported' })
+      }
     }
     this.#known = known
     const unreadable = problems.map(({ path }) => relative(this.#folder, path).split(sep).join('/'))
