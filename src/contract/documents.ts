@@ -213,6 +213,11 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Delete a document and its chunks',
     access: needs('write:ingest'),
+    query: z.object({
+      permanently: z.enum(['true', 'false']).optional().meta({
+        description: '`true` to delete the document for good; otherwise, it can be restored from the trash',
+      }),
+    }),
     replies: { 204: null },
     errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found', 'conflict', 'policy_denied'],
     audit: 'document.delete',
@@ -224,7 +229,11 @@ export const documents = {
     access: needs('write:ingest'),
     body: {
       ...lenientJsonBody,
-      schema: z.object({ documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete) }),
+      schema: z.object({
+        documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete),
+        permanently: z.boolean().default(false),
+        deletionId: z.uuid().optional(),
+      }),
     },
     replies: {
       200: z.object({

@@ -291,6 +291,10 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the reranking services of the workspace and use one of their IDs.',
   },
+  restore_conflict: {
+    status: 409,
+    hint: 'Rename or delete the other document, then restore this one again.',
+  },
   secret_release_not_found: {
     status: 404,
     hint: 'List the releases and use one of their IDs. To change a release from the configuration file, edit the file.',

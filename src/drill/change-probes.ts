@@ -12,6 +12,7 @@ import {
   type RouteProbe,
   refuses,
 } from './probe.ts'
+import { trashProbes } from './trash-probes.ts'
 
 /** Requests a route that needs a scope that no principal of the drill has. */
 const needsScope = (name: string): [string, RouteProbe] => [
@@ -96,6 +97,7 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
       }),
     ),
   ],
+  ...trashProbes,
   [
     'documents.create',
     refuses(async ({ run, fixture, principalId }) => {

@@ -458,7 +458,17 @@ export class KnowledgeBases {
  */
 function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
   const prefix = [workspaceId, knowledgeBaseId]
-  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog, agents, conversations } = tables
+  const {
+    documents,
+    deletedDocuments,
+    deletedChunks,
+    knowledgeFilters,
+    jobs,
+    jobInputs,
+    jobBatches,
+    queryLog,
+  } = tables
+  const { agents, conversations } = tables
   const references = {
     index: 'byWorkspace',
     prefix: [workspaceId],
@@ -467,9 +477,16 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
   }
   return [
     { op: 'delete', table: tables.knowledgeBases, key: prefix },
-    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog].map(
-      (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
-    ),
+    ...[
+      documents,
+      deletedDocuments,
+      deletedChunks,
+      knowledgeFilters,
+      jobs,
+      jobInputs,
+      jobBatches,
+      queryLog,
+    ].map((table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix })),
     ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),
   ]
 }

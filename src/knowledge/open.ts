@@ -44,6 +44,7 @@ import {
   kbHandlers,
   type MeasureSearch,
   recordHandlers,
+  trashHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
 import { ResultShaper } from './search/result-shaper.ts'
@@ -52,6 +53,7 @@ import { SentenceSearch } from './search/sentence-search.ts'
 import { ServiceReranking, type ServiceRerankingParts } from './search/service-reranking.ts'
 import { WhyNotSearch } from './search/why-not.ts'
 import { SentenceIndex } from './sentence-index.ts'
+import { Trash, type TrashParts } from './trash/trash.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 
@@ -60,6 +62,7 @@ type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
   readonly reranking: ServiceRerankingParts['services']
   readonly queryLog: QueryLogParts['queryLog']
+  readonly trash: TrashParts['trash']
   readonly openReranker: ServiceRerankingParts['openReranker']
   readonly rows: RowStore
   readonly pager: Pager
@@ -140,7 +143,15 @@ export function openKnowledge(parts: KnowledgeParts) {
     sentenceIndex?.onGrowth(key)
     if (isFittedByRuntime) await fitting.onChange(key)
   }
-  const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
+  const documents = new Documents({
+    ...parts,
+    bases,
+    rewriter,
+    changes,
+    refitAfter,
+    isTrashEnabled: parts.trash.retentionHours > 0,
+    onRecordsChanged,
+  })
   const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
   const recent = new RecentVectors(parts.clock)
@@ -151,6 +162,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     queue: new IngestQueue({ ...parts, limits: parts.ingestQueue, onFull: parts.onEnqueueRejected }),
     inProgress: new FairByteLimiter(inProgressBytes),
   })
+  const trash = new Trash({ ...parts, bases, space, whenWritable, onRecordsChanged })
   const files = new FileReader()
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), files, index: hosts.index })
   const queue = new CallerQueue(searchesMax)
@@ -189,6 +201,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     /** Starts the work on vectors that an earlier process did not finish, and the deletion of old records. */
     async resume() {
       queryLog.start()
+      trash.start()
       fitting.resume()
       await sentenceIndex?.resume()
     },
@@ -199,6 +212,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     async close() {
       await queryLog.close()
+      await trash.close()
       await sentenceIndex?.close()
       await files.close()
       await fitting.close()
@@ -218,6 +232,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
+      trash: trashHandlers(trash),
       records: recordHandlers(
         new Records({ ...parts, bases, space, whenWritable, onRecordsChanged, refitAfter }),
       ),

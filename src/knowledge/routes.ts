@@ -4,6 +4,7 @@ import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
+import type { trash } from '../contract/trash.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
 import type { BaseKey } from './document-key.ts'
@@ -19,6 +20,7 @@ import type { ManySearcher } from './search/many-searcher.ts'
 import { SearchTimes } from './search/search-times.ts'
 import type { Searcher } from './search/searcher.ts'
 import type { WhyNotSearch } from './search/why-not.ts'
+import type { Trash } from './trash/trash.ts'
 import type { Uploads } from './uploads.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
@@ -149,12 +151,12 @@ export function documentHandlers(
       status: 200,
       body: await documentsModule.update(params, body, caller),
     }),
-    delete: async ({ params }, caller) => {
-      await documentsModule.delete(params, caller)
+    delete: async ({ params, query }, caller) => {
+      await documentsModule.delete(params, caller, { permanently: query.permanently === 'true' })
       return { status: 204, body: undefined, audit: { count: 1 } }
     },
     bulkDelete: async ({ params, body }, caller) => {
-      const outcome = await documentsModule.deleteEach(params, body.documentIds, caller)
+      const outcome = await documentsModule.deleteEach(params, body.documentIds, caller, body)
       return { status: 200, body: outcome, audit: { count: outcome.deleted.length } }
     },
     chunks: async ({ params, query }, caller) => {
@@ -183,6 +185,27 @@ export function documentHandlers(
     ingestBatch: async ({ params, body }, caller) => {
       await modules.bases.openContext(params.workspaceId, params.knowledgeBaseId)
       return { status: 200, body: ingestLines(modules.ingestion, params, body, caller, reportFailure) }
+    },
+  }
+}
+
+export function trashHandlers(trashModule: Trash): Handlers<typeof trash> {
+  return {
+    list: async ({ params, query }, caller) => ({
+      status: 200,
+      body: await trashModule.list(params, query, caller),
+    }),
+    restore: async ({ params }, caller) => {
+      const document = await trashModule.restore(params, caller)
+      return { status: 200, body: document, audit: { documentId: document.documentId, count: 1 } }
+    },
+    bulkRestore: async ({ params, body }, caller) => {
+      const { done: restored, failed } = await trashModule.restoreEach(params, body.entryIds, caller)
+      return { status: 200, body: { restored, failed }, audit: { count: restored.length } }
+    },
+    bulkDelete: async ({ params, body }, caller) => {
+      const { done: deleted, failed } = await trashModule.deleteEach(params, body.entryIds, caller)
+      return { status: 200, body: { deleted, failed }, audit: { count: deleted.length } }
     },
   }
 }

@@ -47,6 +47,14 @@ function accessVersion<K extends string, S extends z.ZodObject>(kind: K, state: 
   })
 }
 
+const documentRow = Document.extend({
+  ingestKey: text,
+  nameKey: text,
+  jobId: text,
+  isVisibilityDecided: z.boolean().optional(),
+  createdAt: z.string().optional(),
+})
+
 /**
  * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be
  * sent in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
@@ -59,12 +67,27 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   rerankingServices: RerankingService,
   llmServices: LlmService,
   knowledgeBases: KnowledgeBase,
-  documents: Document.extend({
-    ingestKey: text,
-    nameKey: text,
-    jobId: text,
-    isVisibilityDecided: z.boolean().optional(),
-    createdAt: z.string().optional(),
+  documents: documentRow,
+  deletedDocuments: documentRow.extend({
+    entryId: z.string(),
+    deletionId: z.string(),
+    deletedAt: z.string(),
+    generation: z.int(),
+  }),
+  deletedChunks: z.object({
+    workspaceId: z.string(),
+    knowledgeBaseId: z.string(),
+    entryId: z.string(),
+    start: z.int(),
+    chunks: z.array(
+      z.object({
+        id: z.string(),
+        chunkIndex: z.int().nullable(),
+        text: z.string().nullable(),
+        payload: z.record(z.string(), z.unknown()),
+        vector: z.string().nullable(),
+      }),
+    ),
   }),
   agents: Agent,
   conversations: Conversation.extend({

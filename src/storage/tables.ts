@@ -46,6 +46,36 @@ export interface DocumentRow extends Document {
   createdAt?: string
 }
 
+/** A deleted document that can be restored. */
+export interface DeletedDocumentRow extends DocumentRow {
+  /** ID of this entry. Several entries can have the same document ID. */
+  entryId: string
+  /** ID that documents have in common that were deleted together. */
+  deletionId: string
+  deletedAt: string
+  /** Generation of the vectors of the chunks. */
+  generation: number
+}
+
+/** Chunks of a deleted document. They have a separate table, so that lists of deleted documents do not read them. */
+export interface DeletedChunksRow {
+  workspaceId: string
+  knowledgeBaseId: string
+  entryId: string
+  /** Index of the first chunk. */
+  start: number
+  chunks: DeletedChunk[]
+}
+
+export interface DeletedChunk {
+  id: string
+  chunkIndex: number | null
+  text: string | null
+  payload: Record<string, unknown>
+  /** Vector: 32-bit floats, little-endian, in base64; null if the runtime computes it again. */
+  vector: string | null
+}
+
 /** A workspace, with its internal fields. */
 export interface WorkspaceRow extends Workspace {
   /** Unique key that consists of the URL and the keyspace; null without a URL. */
@@ -310,6 +340,29 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
       byIngestKey: ['ingestKey', 'ordinal'],
+    },
+  }),
+  deletedDocuments: declareTable<DeletedDocumentRow>({
+    name: 'deleted_documents',
+    hasTags: true,
+    key: ['workspaceId', 'entryId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
+      byTime: ['deletedAt', 'ordinal'],
+      byOrdinal: ['ordinal'],
+    },
+  }),
+  deletedChunks: declareTable<DeletedChunksRow>({
+    name: 'deleted_chunks',
+    key: ['workspaceId', 'entryId', 'start'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byEntry: ['workspaceId', 'entryId', 'start'],
     },
   }),
   agents: declareTable<Agent>({

@@ -70,6 +70,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST KB/documents': {},
   'PATCH KB/documents/{documentId}': {},
   'POST KB/documents/bulk-delete': { documentIds: [someId] },
+  'POST KB/documents/trash/bulk-restore': { entryIds: [someId] },
+  'POST KB/documents/trash/bulk-delete': { entryIds: [someId] },
   'POST KB/ingest': { text: 'words' },
   'POST KB/ingest/file': form('words'),
   'POST KB/ingest/check': { files: [{ sourceFilename: 'a', fileHash: 'a'.repeat(64) }] },

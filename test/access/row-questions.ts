@@ -1,6 +1,7 @@
 import type { QueryInsights } from '../../src/contract/insights.ts'
 import type { SearchHit } from '../../src/contract/knowledge.ts'
 import type { WhyNot } from '../../src/contract/search-explanation.ts'
+import type { TrashEntry } from '../../src/contract/trash.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import { callMcp, callMcpTool, type JsonObject, type Send } from './principal-requests.ts'
 import {
@@ -50,6 +51,7 @@ export class RowQuestions {
 
   readonly #questions: readonly (() => Promise<void>)[] = [
     () => this.#askList(),
+    () => this.#askTrash(),
     () => this.#askDocument(),
     () => this.#askChunks(),
     () => this.#askSearch({ lexicalWeight: 1 }),
@@ -102,6 +104,14 @@ export class RowQuestions {
       idsOf(visible),
       found,
     )
+  }
+
+  async #askTrash(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const { body } = await send(`GET ${base.path}/documents/trash?limit=200`)
+    const found = (body.items as TrashEntry[]).map(({ document }) => document.documentId)
+    const visible = base.trash.filter(row => this.#state.sees(principalId, base, row))
+    this.#state.compare(`${principalId} lists the trash`, idsOf(base.trash), idsOf(visible), found)
   }
 
   async #askAboutDocument(

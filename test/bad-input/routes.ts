@@ -345,7 +345,17 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
   [`POST ${KB}/documents/bulk-delete`]: {
     valid: { documentIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
     required: ['documentIds'],
-    fields: { documentIds },
+    fields: { documentIds, deletionId: id },
+  },
+  [`POST ${KB}/documents/trash/bulk-restore`]: {
+    valid: { entryIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
+    required: ['entryIds'],
+    fields: { entryIds: documentIds },
+  },
+  [`POST ${KB}/documents/trash/bulk-delete`]: {
+    valid: { entryIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
+    required: ['entryIds'],
+    fields: { entryIds: documentIds },
   },
   [`POST ${KB}/ingest/check`]: {
     valid: { files: [{ sourceFilename: 'a.pdf', fileHash: 'a'.repeat(64) }] },
@@ -532,6 +542,7 @@ export const routesWithoutBody: readonly string[] = [
   `POST ${W}/mcp-servers/{mcpServerId}/test-connection`,
   `POST ${W}/jobs/{jobId}/cancel`,
   `POST ${W}/knowledge-bases/{knowledgeBaseId}/compact`,
+  `POST ${KB}/documents/trash/{entryId}/restore`,
   `POST ${W}/agents/{agentId}/conversations/{conversationId}/messages/{messageId}/select`,
 ]
 
@@ -559,6 +570,7 @@ const unknownCodes: Readonly<Record<string, string>> = {
   keyId: 'api_key_not_found',
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
+  entryId: 'document_not_found',
   attachmentId: 'attachment_not_found',
   messageId: 'chat_message_not_found',
   approvalId: 'not_found',

@@ -61,6 +61,7 @@ const commandOrder = [
   'create',
   'add',
   'ingest',
+  'sync',
   'search',
   'why-not',
   'show',
@@ -96,6 +97,7 @@ const commandOrder = [
   'revoke',
   'cancel',
   'delete',
+  'restore',
   'remove',
 ]
 

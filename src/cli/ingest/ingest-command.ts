@@ -30,7 +30,7 @@ export const pathArg = {
 export const ingestFlags = {
   create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
   async: Flags.boolean({ summary: 'ingest in background jobs' }),
-  all: Flags.boolean({ summary: 'include hidden files and files that .gitignore excludes' }),
+  all: Flags.boolean({ summary: 'include hidden files and files that .gitignore and .wbignore exclude' }),
   name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
   'dry-run': Flags.boolean({ summary: 'show what would be embedded, without ingesting' }),
   price: Flags.custom<number>({ parse: async text => parsePrice(text) })({

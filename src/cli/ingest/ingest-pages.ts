@@ -82,7 +82,7 @@ function toSource(page: CrawledPage): FileSource {
       name: page.url,
       type: page.mediaType,
       sizeBytes: content.length,
-      metadata: metadataOf(page),
+      fields: { metadata: metadataOf(page) },
     },
     hash: sha256(content),
   }

@@ -60,6 +60,12 @@ export async function planIngest(
     signal.throwIfAborted()
     if (item.kind === 'failed') tally.countFailure(item.problem)
     else if (item.kind === 'skipped') tally.countSkipped(item)
+    else if ('file' in item.source)
+      tally.countSkipped({
+        path: item.source.path,
+        category: 'files to convert',
+        reason: 'not estimated, because only the runtime can read them',
+      })
     else {
       const { text, metadata } = item.source.body
       const hash = sha256(text)

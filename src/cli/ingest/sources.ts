@@ -102,10 +102,15 @@ async function* readStdin({
 }
 
 async function* readFileSources(file: FileToRead): AsyncGenerator<IngestItem> {
-  if (isConvertible(file.name)) yield await readFileItem(file)
-  else if (!isMaybeText(file.name)) yield unsupportedTypeItem(file)
+  const unsupported = unsupportedTypeItem(file)
+  if (unsupported) yield unsupported
   else if (isJsonLines(file.name)) yield* readJsonLinesOrText(file)
-  else yield await readTextItem(file)
+  else yield await readDocument(file)
+}
+
+/** Reads a file as one document. */
+export function readDocument(file: FileToRead): Promise<IngestItem> {
+  return isConvertible(file.name) ? readFileItem(file) : readTextItem(file)
 }
 
 async function readTextItem(file: FileToRead): Promise<IngestItem> {
@@ -140,7 +145,9 @@ async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem
   }
 }
 
-function unsupportedTypeItem(file: FileToRead): IngestItem {
+/** Returns the item of a file that cannot be a document because of its extension; undefined for other files. */
+export function unsupportedTypeItem(file: FileToRead): IngestItem | undefined {
+  if (isConvertible(file.name) || isMaybeText(file.name)) return undefined
   const extension = `.${extensionOf(file.name)}`
   const replacement = replacementOf(file.name)
   const message = replacement

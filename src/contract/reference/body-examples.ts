@@ -98,6 +98,8 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   'documents.update': { metadata: { customer: 'Acme', signed: true } },
   'documents.bulkDelete': { documentIds: [id] },
+  'trash.bulkRestore': { entryIds: [id] },
+  'trash.bulkDelete': { entryIds: [id] },
   'documents.ingest': {
     text: 'Everyone has 28 days of vacation per year.',
     sourceFilename: 'vacation.md',

@@ -5,6 +5,7 @@ import type { Document, FileCheck, FileState } from '../../contract/documents.ts
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { Visibility } from '../../storage/visibility.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 import type { StructuredIngest } from './structured-ingest.ts'
@@ -166,8 +167,34 @@ export async function documentsWithName(
   }
 }
 
+/**
+ * Returns the unique keys of a document that is restored, or the visible document that has its text or its file name now. A
+ * document without unique keys gets none.
+ */
+export async function restoredKeys(
+  rows: RowStore,
+  context: BaseContext,
+  input: { readonly document: DocumentRow; readonly access: RowAccess; readonly visibility: Visibility },
+): Promise<
+  | Pick<DocumentRow, 'ingestKey' | 'nameKey'>
+  | { readonly existing: DocumentRow; readonly has: 'text' | 'name' }
+> {
+  const { document, access, visibility } = input
+  const isVisible = documentMatcher(visibility)
+  const domain = domainOf(access, document.ownerPrincipalId)
+  const named = { name: document.sourceFilename, domain }
+  const allWithName = await documentsWithName(rows, context, named)
+  const sameName = allWithName.find(({ row }) => isVisible(row) && row.status !== 'failed')
+  if (sameName) return { existing: sameName.row, has: 'name' }
+  if (document.ingestKey === null) return { ingestKey: null, nameKey: null }
+  const firstKey = `${keyPrefix(context, domain)}:${document.contentHash}`
+  const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)
+  if (duplicate) return { existing: duplicate, has: 'text' }
+  return { ingestKey, nameKey: document.nameKey && nameKeyOf(context, named, allWithName) }
+}
+
 /** Returns a document without its internal fields. */
-function toDocument(row: DocumentRow): Document {
+export function toDocument(row: DocumentRow): Document {
   const {
     ingestKey: _,
     nameKey: __,

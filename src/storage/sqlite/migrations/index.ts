@@ -1,3 +1,4 @@
+import { eighteenthMigration } from './eighteenth.ts'
 import { eighthMigration } from './eighth.ts'
 import { eleventhMigration } from './eleventh.ts'
 import { fifteenthMigration } from './fifteenth.ts'
@@ -38,4 +39,5 @@ export const migrations: readonly string[] = [
   fifteenthMigration,
   sixteenthMigration,
   seventeenthMigration,
+  eighteenthMigration,
 ]
