@@ -14,7 +14,8 @@ const frame = 'body > header, body > footer, body > aside'
 const mainShare = 0.5
 
 /** Start and end tags of the elements that contain others most often. */
-const blockTag = /<(\/?)(?:article|blockquote|center|details|div|dl|fieldset|figure|main|menu|ol|section|ul)\b/gi
+const blockTag =
+  /<(\/?)(?:article|blockquote|center|details|div|dl|fieldset|figure|main|menu|ol|section|ul)\b/gi
 /** Maximum number of blocks without an end tag. */
 const openBlocksMax = 5_000
 

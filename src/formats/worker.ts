@@ -1,5 +1,5 @@
 import { serveOperations } from '../base/threads.ts'
-import { limitArrays } from './limit-arrays.ts'
+import { limitUnpacking } from './limit-unpacking.ts'
 import { readNatively } from './native.ts'
 import { readFileText } from './read-file.ts'
 
@@ -13,6 +13,6 @@ export type FileOperations = typeof operations
 
 // PDF.js also rejects promises that it does not use, for damages that fail the call anyway. They would end the thread.
 process.on('unhandledRejection', () => {})
-limitArrays()
+limitUnpacking()
 
 serveOperations(() => ({ ops: operations, close: () => {} }))
