@@ -28,6 +28,7 @@ export const ingestFlags = {
   async: Flags.boolean({ summary: 'ingest in background jobs' }),
   all: Flags.boolean({ summary: 'include hidden files and files that .gitignore excludes' }),
   name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
+  verbose: Flags.boolean({ summary: 'list the names of all skipped and failed files' }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -36,6 +37,7 @@ interface IngestFlags {
   readonly async: boolean
   readonly all: boolean
   readonly name?: string
+  readonly verbose: boolean
 }
 
 /** The target knowledge base. If `find` does not find it, it is created with this name. */
@@ -48,16 +50,18 @@ interface Destination {
 export abstract class IngestCommand extends WbCommand {
   /** Summary of the work that was completed before an error. */
   #partialSummary: IngestSummary | undefined
+  #isVerbose = false
 
   /** Reports the error first, because it explains the counts in the summary. Prints no summary if nothing was done. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
     if (this.#partialSummary && this.#partialSummary.tally.processedCount > 0)
-      printIngestSummary(this.output, this.#partialSummary)
+      printIngestSummary(this.output, this.#partialSummary, this.#isVerbose)
   }
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
     const { io } = this
+    this.#isVerbose = flags.verbose
     const stdin = paths.includes('-') ? selectStdin(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
     const { base, created } = await findOrCreateBase({
@@ -82,7 +86,7 @@ export abstract class IngestCommand extends WbCommand {
       this.#partialSummary = summary
       throw interruption.error
     }
-    printIngestSummary(output, summary)
+    printIngestSummary(output, summary, flags.verbose)
     if (summary.tally.failed > 0) this.exitCode = exit.failed
   }
 }
