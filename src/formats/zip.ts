@@ -42,25 +42,35 @@ export class Zip {
   async read(name: string): Promise<Buffer> {
     const entry = this.#entries.get(name)
     if (!entry) throw unreadable(`is an archive without '${name}'`)
-    if (entry.isEncrypted()) throw encrypted()
     if (entry.uncompressedSize > this.#bytesLeft) throw tooLarge()
-    try {
-      const pieces: Buffer[] = []
-      // The stream fails if the entry is longer than it declares.
-      for await (const piece of await this.#file.openReadStreamPromise(entry)) pieces.push(piece as Buffer)
-      this.#bytesLeft -= entry.uncompressedSize
-      return Buffer.concat(pieces)
-    } catch (error) {
-      throw damagedArchive(error)
-    }
+    const pieces: Buffer[] = []
+    await this.#unpack(entry, piece => pieces.push(piece))
+    this.#bytesLeft -= entry.uncompressedSize
+    return Buffer.concat(pieces)
   }
 
-  /** Checks that all entries together are small enough, before a library unpacks them without a limit. */
-  requireSmall(): this {
+  /**
+   * Checks that all entries together are small enough, before a library unpacks them without a limit. Unpacks them, because an
+   * entry can be longer than it declares.
+   *
+   * @throws extraction_failed  an entry is damaged or encrypted, or all are too large
+   */
+  async requireSmall(): Promise<this> {
     let bytes = 0
     for (const entry of this.#entries.values()) bytes += entry.uncompressedSize
     if (bytes > bytesMax) throw tooLarge()
+    for (const entry of this.#entries.values()) await this.#unpack(entry, () => {})
     return this
+  }
+
+  async #unpack(entry: Entry, use: (piece: Buffer) => void): Promise<void> {
+    if (entry.isEncrypted()) throw encrypted()
+    try {
+      // The stream fails if the entry is longer than it declares.
+      for await (const piece of await this.#file.openReadStreamPromise(entry)) use(piece as Buffer)
+    } catch (error) {
+      throw damagedArchive(error)
+    }
   }
 }
 

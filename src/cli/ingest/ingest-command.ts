@@ -54,6 +54,7 @@ export const ingestFlags = {
     summary: 'maximum number of web pages to read',
   }),
   'allow-private': Flags.boolean({ summary: 'read URLs on this machine and in its network' }),
+  verbose: Flags.boolean({ summary: 'list the names of all skipped and failed files' }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -68,6 +69,7 @@ interface IngestFlags {
   readonly sitemap: boolean
   readonly 'max-pages': number
   readonly 'allow-private': boolean
+  readonly verbose: boolean
 }
 
 /** The target knowledge base. If `find` does not find it, it is created with this name. */
@@ -80,16 +82,18 @@ interface Destination {
 export abstract class IngestCommand extends WbCommand {
   /** Summary of the work that was completed before an error. */
   #partialSummary: IngestSummary | undefined
+  #isVerbose = false
 
   /** Reports the error first, because it explains the counts in the summary. Prints no summary if nothing was done. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
     if (this.#partialSummary && this.#partialSummary.tally.processedCount > 0)
-      printIngestSummary(this.output, this.#partialSummary)
+      printIngestSummary(this.output, this.#partialSummary, this.#isVerbose)
   }
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
     const { io } = this
+    this.#isVerbose = flags.verbose
     const stdin = paths.includes('-') ? selectStdin(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
     if (flags['dry-run'] && paths.some(isRemote)) throw new UsageError('--dry-run reads local files only')
@@ -123,7 +127,7 @@ export abstract class IngestCommand extends WbCommand {
       this.#partialSummary = summary
       throw interruption.error
     }
-    printIngestSummary(output, summary)
+    printIngestSummary(output, summary, flags.verbose)
     if (summary.tally.failed > 0) this.exitCode = exit.failed
   }
 

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { extensionOf } from '../../base/file-extension.ts'
 import { sha256 } from '../../base/id.ts'
+import { markdownProperties } from '../../base/markdown-properties.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { formatCount } from '../terminal/output.ts'
@@ -13,7 +14,6 @@ import {
   specialFileItem,
   type TextSource,
 } from './ingest-item.ts'
-import { markdownTitle } from './markdown-title.ts'
 import {
   fileBytesMax,
   type ReadBytes,
@@ -167,13 +167,12 @@ function textItem(file: FileToRead, result: ReadResult): IngestItem {
   if ('failure' in result) return unreadableItem(file, result)
   const { text, sizeBytes } = result
   if (text.trim() === '') return emptyItem(file)
-  const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const body: TextSource['body'] = {
     text,
     sourceFilename: file.name,
     fileType: mediaTypeOf(file.name),
     fileSize: sizeBytes,
-    metadata: title ? { title } : {},
+    metadata: isMarkdown(file.name) ? markdownProperties(text) : {},
   }
   return { kind: 'source', source: { path: file.path, body, hash: sha256(text) } }
 }
