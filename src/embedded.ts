@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PolicyExplanation } from './access/policy/explain.ts'
@@ -35,6 +35,41 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
+
+/** Reads the text of files on this machine, as a runtime does with uploaded files. */
+export interface LocalFileReader {
+  /**
+   * @param content  path or bytes of the file
+   * @throws unsupported_file_type, extraction_failed
+   */
+  read(
+    content: string | Uint8Array,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ text: string; title?: string | null }>
+  close(): Promise<void>
+}
+
+/** Opens a reader of files. Each file is read on a thread with limits. */
+export async function openFileReader(): Promise<LocalFileReader> {
+  const { FileReader } = await import('./formats/file-reader.ts')
+  const reader = new FileReader()
+  return {
+    async read(content, name, signal) {
+      const turn = { workspaceId: '', member: '', signal }
+      if (typeof content === 'string') return reader.read({ path: content, name, type: '' }, true, turn)
+      const folder = mkdtempSync(join(tmpdir(), `wb-read-${process.pid}-`))
+      try {
+        const path = join(folder, 'file')
+        writeFileSync(path, content)
+        return await reader.read({ path, name, type: '' }, true, turn)
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    },
+    close: () => reader.close(),
+  }
+}
 
 /** Loads the chunkers, and returns that of a service. @throws invalid_chunker */
 export async function openChunker(service: ChunkerSettings): Promise<BoundChunker> {

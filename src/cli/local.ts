@@ -12,6 +12,7 @@ export type {
   AccessCaseReport,
   DataDirReport,
   LocalConfig,
+  LocalFileReader,
   LogSettings,
   StoreChoice,
 } from '../embedded.ts'
@@ -52,6 +53,7 @@ export const openLocal = lazily(embedded, 'openLocal')
 export const openServed = lazily(embedded, 'openServed')
 export const serveRuntime = lazily(embedded, 'serveRuntime')
 export const drillAccess = lazily(embedded, 'drillAccess')
+export const openFileReader = lazily(embedded, 'openFileReader')
 export const openChunker = lazily(embedded, 'openChunker')
 export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
+import { pdf } from '../formats/files.ts'
 import { createSandbox } from './sandbox.ts'
 
 async function setUp() {
@@ -13,6 +14,7 @@ async function setUp() {
   const paragraph = 'The wing of the aircraft bends in the wind. '.repeat(40)
   writeFileSync(join(folder, 'a.md'), `# Wings\n\n${paragraph}`)
   writeFileSync(join(folder, 'b.txt'), `Two. ${paragraph}`)
+  writeFileSync(join(folder, 'c.pdf'), await pdf([[[12, paragraph]]]))
   writeFileSync(join(folder, 'c.png'), Buffer.from([0x89, 0x50, 0, 1]))
   const service = [
     'services',
@@ -37,7 +39,7 @@ test('kb ingest --dry-run shows what would be embedded and its estimated cost, a
   const plan = JSON.parse((await sandbox.wb([...dryRun, '--price', '0.5'])).stdout)
   expect(plan).toMatchObject({
     dryRun: true,
-    files: 2,
+    files: 3,
     unchanged: 0,
     skipped: 1,
     failed: [],
@@ -53,7 +55,7 @@ test('kb ingest --dry-run shows what would be embedded and its estimated cost, a
   const sent = provider.received.flatMap(({ body }) => body.input ?? [])
   expect(sent).toHaveLength(plan.chunks)
   const again = JSON.parse((await sandbox.wb(dryRun)).stdout)
-  expect(again).toMatchObject({ files: 0, unchanged: 2, chunks: 0, estimatedTokens: 0, estimatedCost: null })
+  expect(again).toMatchObject({ files: 0, unchanged: 3, chunks: 0, estimatedTokens: 0, estimatedCost: null })
 })
 
 test('kb ingest --dry-run does not create a knowledge base', async () => {

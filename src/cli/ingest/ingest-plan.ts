@@ -2,6 +2,7 @@ import { approximateTokenCount } from '../../base/approximate-token-count.ts'
 import { sha256 } from '../../base/id.ts'
 import { type Client, collect } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import {
   type ChunkingService,
@@ -9,9 +10,9 @@ import {
   type EmbeddingService,
   embeddingServices,
 } from '../../contract/services.ts'
-import { openChunker } from '../local.ts'
+import { type LocalFileReader, openChunker, openFileReader } from '../local.ts'
 import { formatCount, type Output } from '../terminal/output.ts'
-import type { IngestItem } from './ingest-item.ts'
+import type { IngestItem, Source } from './ingest-item.ts'
 import { skippedAs } from './summary.ts'
 import { Tally } from './tally.ts'
 
@@ -50,6 +51,19 @@ export async function planIngest(
   options: IngestPlanOptions,
   items: AsyncIterable<IngestItem>,
 ): Promise<IngestPlan> {
+  const files = await openFileReader()
+  try {
+    return await countTexts(options, items, files)
+  } finally {
+    await files.close()
+  }
+}
+
+async function countTexts(
+  options: IngestPlanOptions,
+  items: AsyncIterable<IngestItem>,
+  files: LocalFileReader,
+): Promise<IngestPlan> {
   const { signal, pricePerMillionTokens } = options
   const { chunking, embedding } = await servicesOf(options)
   const chunker = await openChunker(chunking)
@@ -67,17 +81,23 @@ export async function planIngest(
         reason: 'not estimated, because only the runtime can read them',
       })
     else {
-      const { text, metadata } = item.source.body
-      const hash = sha256(text)
+      const { source } = item
+      const hash = source.hash ?? ('body' in source ? sha256(source.body.text) : '')
       if (knownHashes.has(hash)) {
         counts.unchanged++
         continue
       }
       knownHashes.add(hash)
+      const document = await readSource(source, files, signal).catch((error: unknown) => {
+        if (!(error instanceof WbError)) throw error
+        tally.countFailure({ path: source.path, code: error.code, message: error.message })
+      })
+      if (!document) continue
+      const { text, title } = document
       counts.files++
       const texts = chunker.chunk(text).map(({ start, end }) => text.slice(start, end))
       counts.chunks += texts.length
-      const titleTokens = typeof metadata?.title === 'string' ? approximateTokenCount(metadata.title) : 0
+      const titleTokens = title ? approximateTokenCount(title) : 0
       // A text that occurs several times in a document is sent once.
       for (const chunk of new Set(texts)) counts.tokens += titleTokens + approximateTokenCount(chunk)
     }
@@ -85,6 +105,17 @@ export async function planIngest(
   const millions = counts.tokens / 1_000_000
   const cost = pricePerMillionTokens === undefined ? undefined : millions * pricePerMillionTokens
   return { ...counts, chunking, embedding, cost, tally }
+}
+
+/** @throws unsupported_file_type, extraction_failed */
+async function readSource(
+  source: Source,
+  files: LocalFileReader,
+  signal: AbortSignal,
+): Promise<{ text: string; title?: string | null }> {
+  if ('file' in source) return files.read(source.file.content, source.file.name, signal)
+  const { text, metadata } = source.body
+  return { text, title: typeof metadata?.title === 'string' ? metadata.title : null }
 }
 
 /** Returns the services of the knowledge base, or those that a new one would get: the oldest ones of the workspace. */
@@ -103,14 +134,17 @@ async function servicesOf({ client, workspaceId, base, signal }: IngestPlanOptio
   return { chunking: chunking!, embedding: embedding! }
 }
 
-/** Returns the hashes of the texts of a knowledge base, except those that failed. */
+/** Returns the hashes of the texts and files of a knowledge base, except those that failed. */
 async function contentHashes({ client, base, signal }: IngestPlanOptions): Promise<Set<string>> {
   const hashes = new Set<string>()
   if (!base) return hashes
   const { workspaceId, knowledgeBaseId } = base
   const request = { params: { workspaceId, knowledgeBaseId } }
-  for await (const { contentHash, status } of client.items(documents.list, request, { signal }))
-    if (contentHash !== null && status !== 'failed') hashes.add(contentHash)
+  for await (const { contentHash, status, metadata } of client.items(documents.list, request, { signal })) {
+    if (status === 'failed') continue
+    if (contentHash !== null) hashes.add(contentHash)
+    if (typeof metadata.fileHash === 'string') hashes.add(metadata.fileHash)
+  }
   return hashes
 }
 
