@@ -107,12 +107,13 @@ const FileCheck = z.object({
   files: z
     .array(
       z.object({
-        sourceFilename: z.string().min(1),
+        sourceFilename: z.string().min(1).meta({ description: 'file name of the document' }),
         fileHash: sha256Hex.meta({ description: 'SHA-256 of the bytes of the file' }),
       }),
     )
     .min(1)
-    .max(limits.filesPerCheck),
+    .max(limits.filesPerCheck)
+    .meta({ description: 'files to compare' }),
 })
 export type FileCheck = z.output<typeof FileCheck>
 
@@ -329,7 +330,13 @@ export const documents = {
       'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` for other files. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
     access: needs('write:ingest'),
     body: { ...lenientJsonBody, schema: FileCheck },
-    replies: { 200: z.object({ states: z.array(z.enum(fileStates)) }) },
+    replies: {
+      200: z.object({
+        states: z
+          .array(z.enum(fileStates))
+          .meta({ description: 'state of each file, in the order of the request' }),
+      }),
+    },
     errors: [...knowledgeBaseErrors, ...contentErrors, 'policy_principal_required'],
   }),
   ingestBatch: route({

@@ -47,7 +47,7 @@ export function printSyncResult(output: Output, result: SyncResult): void {
   const counts = Object.entries(countsOf(result))
   if (output.interactive) output.result(summaryLine(output, result, counts))
   else for (const [name, value] of counts) output.result(`${name}\t${value}`)
-  for (const line of detailLines(output, outcome.tally)) output.warn(line)
+  for (const line of detailLines(output, outcome.tally, false)) output.warn(line)
   for (const { file, sameAs } of plan.duplicates.slice(0, namesMax))
     output.note(`  = ${plainLine(file.name)}   same content as ${plainLine(sameAs)}`)
   for (const { name } of plan.taken.slice(0, namesMax))
