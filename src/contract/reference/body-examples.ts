@@ -98,6 +98,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   'documents.update': { metadata: { customer: 'Acme', signed: true } },
   'documents.bulkDelete': { documentIds: [id] },
+  'documents.checkFiles': { files: [{ sourceFilename: 'handbook.pdf', fileHash: 'a'.repeat(64) }] },
   'trash.bulkRestore': { entryIds: [id] },
   'trash.bulkDelete': { entryIds: [id] },
   'documents.ingest': {
