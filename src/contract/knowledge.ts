@@ -228,11 +228,13 @@ const changeable = {
   semantic: z.boolean(),
 }
 
+const knowledgeBaseName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,47}$/, 'must be a letter, then up to 47 letters, digits or underscores')
+
 const KnowledgeBaseCreate = z.object({
   knowledgeBaseId: z.uuid().optional(),
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,47}$/, 'must be a letter, then up to 47 letters, digits or underscores'),
+  name: knowledgeBaseName,
   description: changeable.description.default(null),
   status: changeable.status.default('active'),
   embeddingServiceId: z.uuid().optional(),
@@ -469,6 +471,18 @@ export const kb = {
     replies: { 200: KnowledgeBase },
     errors: [...notFoundErrors, 'reranking_service_not_found', 'conflict'],
     audit: { action: 'kb.update', fields: accessFields },
+  }),
+  rename: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/rename',
+    summary: 'Rename a knowledge base',
+    description:
+      'Changes the name. The ID, the documents and the collection stay the same, so agents and saved filters keep working. The old name can be used for a new knowledge base.',
+    access: needs('write:kb'),
+    body: { ...json, mode: 'strict', schema: z.strictObject({ name: knowledgeBaseName }) },
+    replies: { 200: KnowledgeBase },
+    errors: [...notFoundErrors, 'kb_name_taken', 'conflict'],
+    audit: 'kb.update',
   }),
   delete: route({
     method: 'DELETE',

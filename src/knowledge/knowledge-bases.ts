@@ -43,7 +43,7 @@ import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
-import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
+import { KnowledgeBaseCreator, nameTaken, requireFreeName, vectorServiceOf } from './knowledge-base-creator.ts'
 import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
@@ -349,6 +349,32 @@ export class KnowledgeBases {
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     if (patch.semantic) this.parts.onSemanticEnabled(collectionKeyOf(base))
+    return changed.row
+  }
+
+  /**
+   * Changes the name of a knowledge base. Its collection keeps its name.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, kb_name_taken, conflict
+   */
+  async rename(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    name: string,
+    caller: Pick<Caller, 'record'>,
+  ): Promise<KnowledgeBase> {
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.knowledgeBases,
+      [workspaceId, knowledgeBaseId],
+      row => ({ ...row, name, updatedAt: timestamp(this.parts.clock) }),
+      row => [
+        ...(row.name === name ? [] : [requireFreeName(workspaceId, name)]),
+        caller.record({ label: name, reason: `was named ${base.name}` }),
+      ],
+    )
+    if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
+    if ('failedCheck' in changed) throw nameTaken(name)
     return changed.row
   }
 

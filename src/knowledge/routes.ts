@@ -73,6 +73,10 @@ export function kbHandlers({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
     }),
+    rename: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await bases.rename(params, body.name, caller),
+    }),
     delete: async ({ params }, caller) => {
       const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId, caller)
       return { status: 204, body: undefined, audit: { label: name } }

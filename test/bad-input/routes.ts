@@ -171,6 +171,7 @@ const mcpServerFields = {
   enabled: flag,
   allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
 }
+const baseName = { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] }
 const baseFields = {
   description,
   status: choice,
@@ -304,7 +305,7 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: ['name'],
     fields: {
       knowledgeBaseId: id,
-      name: { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] },
+      name: baseName,
       embeddingServiceId: id,
       chunkingServiceId: id,
       vectorCollection: { ...textOrNull, codes: ['validation_error', 'vector_collection_not_allowed'] },
@@ -317,6 +318,12 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: [],
     strict: true,
     fields: { ...baseFields, queryLog: flag, policyDsl: textOrNull, policyEnabled: flag },
+  },
+  [`POST ${KB}/rename`]: {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    strict: true,
+    fields: { name: baseName },
   },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
   [`POST ${KB}/search/why-not`]: {

@@ -80,6 +80,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   'mcpServers.review': { accept: [{ name: 'search_tickets', hash }] },
   'kb.create': { name: 'handbook', description: 'How we work' },
   'kb.update': { description: 'How we work, since 2024' },
+  'kb.rename': { name: 'manual' },
   'kb.search': { text: 'How many days of vacation?', topK: 5, filter: { lang: 'en', year: { $gte: 2023 } } },
   'kb.whyNot': {
     text: 'How many days of vacation?',
