@@ -59,7 +59,8 @@ export class KnowledgeBaseCreator {
     // Check this after reading the collection. Another request could have created both in the meantime.
     if (await this.isNameUsed(named)) throw nameTaken(body.name)
     const isKeptByRenamed = await this.isCollectionUsed(named)
-    if (existing && !isKeptByRenamed) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    if (existing && !isKeptByRenamed)
+      throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const key = isKeptByRenamed ? { workspaceId, name: spareCollectionName(body.name) } : named
     const base = await this.composeBase(workspace, body, key.name, embedding)
@@ -186,7 +187,10 @@ export class KnowledgeBaseCreator {
     if (base.owned && (outcome.reason === 'present' || outcome.reason === 'taken')) return nameTaken(name)
     if (outcome.reason === 'exists' && outcome.at < insertWrites(base).length)
       return knowledgeBaseIdTaken(base.knowledgeBaseId)
-    return new WbError('collection_name_taken', `another knowledge base has the name '${name}' or uses the collection`)
+    return new WbError(
+      'collection_name_taken',
+      `another knowledge base has the name '${name}' or uses the collection`,
+    )
   }
 }
 
@@ -206,13 +210,13 @@ function insertWrites(base: KnowledgeBase): Write[] {
     })
   return [
     ...requirements,
-    requireFreeName(workspaceId, base.name),
+    requireUnusedName(workspaceId, base.name),
     { op: 'insert', table: tables.knowledgeBases, row: base },
   ]
 }
 
 /** Returns the write that fails with `present` if a knowledge base of the workspace has the name. */
-export function requireFreeName(workspaceId: string, name: string): Write {
+export function requireUnusedName(workspaceId: string, name: string): Write {
   return { op: 'requireNone', table: tables.knowledgeBases, index: 'byName', prefix: [workspaceId, name] }
 }
 

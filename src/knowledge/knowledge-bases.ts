@@ -43,7 +43,12 @@ import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
-import { KnowledgeBaseCreator, nameTaken, requireFreeName, vectorServiceOf } from './knowledge-base-creator.ts'
+import {
+  KnowledgeBaseCreator,
+  nameTaken,
+  requireUnusedName,
+  vectorServiceOf,
+} from './knowledge-base-creator.ts'
 import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
@@ -369,7 +374,7 @@ export class KnowledgeBases {
       [workspaceId, knowledgeBaseId],
       row => ({ ...row, name, updatedAt: timestamp(this.parts.clock) }),
       row => [
-        ...(row.name === name ? [] : [requireFreeName(workspaceId, name)]),
+        ...(row.name === name ? [] : [requireUnusedName(workspaceId, name)]),
         caller.record({ label: name, reason: `was named ${base.name}` }),
       ],
     )

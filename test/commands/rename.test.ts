@@ -6,7 +6,9 @@ test('wb kb rename keeps documents and the agents that use the knowledge base', 
 }, async () => {
   const { wb } = createSandbox()
   const id = (await wb(['kb', 'create', 'handbook'])).stdout.trim()
-  await wb(['kb', 'ingest', 'handbook', '-', '--name', 'keys.md', '--no-wait'], { input: 'Keys are rotated every month.' })
+  await wb(['kb', 'ingest', 'handbook', '-', '--name', 'keys.md', '--no-wait'], {
+    input: 'Keys are rotated every month.',
+  })
   await wb(['agents', 'create', 'helper', '--kb', 'handbook'])
   const renamed = await wb(['kb', 'rename', 'handbook', 'manual'])
   expect(renamed).toEqual({

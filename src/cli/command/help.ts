@@ -68,6 +68,7 @@ const commandOrder = [
   'insights',
   'compact',
   'export',
+  'import',
   'watch',
   'chunks',
   'preview',
