@@ -13,7 +13,7 @@ import { lsaDimension } from '../models/lsa.ts'
 import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
 import type { RowStore, Write, WriteOutcome } from '../storage/rows.ts'
 import { requireFittedSpaces } from '../storage/store-features.ts'
-import { tables } from '../storage/tables.ts'
+import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { builtInModel } from '../workspaces/seeds.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
@@ -44,9 +44,14 @@ export class KnowledgeBaseCreator {
   /**
    * Creates a knowledge base with a new collection.
    *
+   * @param further  fields that a client cannot set
    * @throws the codes for a new collection in docs/http.md#creating-a-knowledge-base
    */
-  async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+  async provision(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    further: Partial<KnowledgeBaseRow> = {},
+  ): Promise<KnowledgeBaseRow> {
     if (body.vectorCollection)
       throw new WbError(
         'vector_collection_not_allowed',
@@ -63,7 +68,8 @@ export class KnowledgeBaseCreator {
       throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const key = isKeptByRenamed ? { workspaceId, name: spareCollectionName(body.name) } : named
-    const base = await this.composeBase(workspace, body, key.name, embedding)
+    const composed = await this.composeBase(workspace, body, key.name, embedding)
+    const base = { ...composed, ...further }
     requireFittable(store, embedding)
     const rows = insertWrites(base)
     const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding

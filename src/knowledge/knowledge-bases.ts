@@ -35,7 +35,7 @@ import type {
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
@@ -158,6 +158,15 @@ export class KnowledgeBases {
     return body.attach
       ? this.#creator.attach(workspaceId, body, caller)
       : this.#creator.provision(workspaceId, body)
+  }
+
+  /** Creates a knowledge base with a new collection, see {@link KnowledgeBaseCreator.provision}. */
+  provision(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    further: Partial<KnowledgeBaseRow>,
+  ): Promise<KnowledgeBaseRow> {
+    return this.#creator.provision(workspaceId, body, further)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */

@@ -4,6 +4,8 @@ import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
+import type { Exporter } from './archive/exporter.ts'
+import type { Importer } from './archive/importer.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
 import type { BaseKey } from './document-key.ts'
@@ -37,6 +39,8 @@ interface KbParts {
   readonly queryLog: QueryLog
   readonly insights: Insights
   readonly measure: MeasureSearch
+  readonly exporter: Exporter
+  readonly importer: Importer
 }
 
 export function kbHandlers({
@@ -48,6 +52,8 @@ export function kbHandlers({
   queryLog,
   insights,
   measure,
+  exporter,
+  importer,
 }: KbParts): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
@@ -96,6 +102,20 @@ export function kbHandlers({
       const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
     },
+    export: async ({ params, query: { cursor, all } }, caller) => ({
+      status: 200,
+      body: await exporter.page(params, { cursor, all: all === 'true' }, caller),
+    }),
+    beginImport: async ({ params, body }, caller) => {
+      const { base, nextLine, isNew } = await importer.begin(params.workspaceId, body, caller)
+      const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name, reason: 'import' }
+      const reply = { body: { knowledgeBase: base, nextLine }, audit }
+      return isNew ? { status: 201, ...reply } : { status: 200, ...reply }
+    },
+    importLines: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await importer.add(params, body, caller),
+    }),
     insights: async ({ params, query }, caller) => ({
       status: 200,
       body: await insights.summarize(params, query, caller),
