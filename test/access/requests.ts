@@ -63,6 +63,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH KB that turns `policyEnabled` off': { description: 'changed', policyEnabled: false },
   'PATCH KB that turns `queryLog` on': { description: 'changed', queryLog: true },
   'POST KB/rename': { name: 'renamed' },
+  'POST W/knowledge-bases/import': { header: '{}' },
+  'POST KB/ingest/import': { from: 1, lines: ['{}'] },
   'POST KB/search': { text: 'words' },
   'POST KB/search/why-not': { text: 'words', documentId: someId },
   'POST W/search': { text: 'words' },

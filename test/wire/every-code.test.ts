@@ -20,8 +20,6 @@ const owed = {
 
 /** Codes that are not returned as error responses, with the tests that cover them. */
 const toldOtherwise = {
-  archive_damaged: 'an error of wb restore: test/commands/backup.test.ts',
-  archive_not_supported: 'an error of wb restore: test/commands/backup.test.ts',
   chat_not_found: 'an outcome of the tools of /mcp: test/mcp/chat.test.ts',
 } as const satisfies Partial<Record<ErrorCode, string>>
 

@@ -2,7 +2,6 @@ import { existsSync, readFileSync, renameSync, rmSync, statSync, truncateSync } 
 import { appendFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { isObject } from '../../base/is-object.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import { writePrivateFile } from '../../base/private-file.ts'
 import type { Client } from '../../client/client.ts'
@@ -25,12 +24,19 @@ interface ExportOptions {
   onProgress(bytes: number): void
 }
 
-/** How far an export has come: the next page, and the length of the file up to it. */
+/** A place at which an export can continue: the next page, and the length of the file up to it. */
+interface ExportPlace {
+  readonly cursor: string
+  readonly bytes: number
+}
+
+/** How far an export has come. */
 interface ExportState {
   readonly knowledgeBaseId: string
   readonly all: boolean
-  readonly cursor: string
-  readonly bytes: number
+  readonly next: ExportPlace
+  /** The place after the last whole document, to which the export goes back if the next one has changed. */
+  readonly whole?: ExportPlace | undefined
 }
 
 /** The file of an unfinished export, and its state. */
@@ -63,8 +69,8 @@ async function downloadPages(options: ExportOptions, start: ExportState | undefi
   const { client, base, path, all, signal, onProgress } = options
   const { workspaceId, knowledgeBaseId } = base
   const { partial, stateFile } = partialPaths(path)
-  let state = start
-  let cursor = goBackTo(state, partial)
+  let whole = start?.whole
+  let cursor = goBackTo(start?.next, partial)
   for (let attempt = 0; ; ) {
     const query = { ...(cursor !== undefined && { cursor }), ...(all && { all: 'true' as const }) }
     try {
@@ -77,24 +83,24 @@ async function downloadPages(options: ExportOptions, start: ExportState | undefi
       await appendFile(partial, await compress(`${page.lines.join('\n')}\n`), { mode: 0o600 })
       if (page.nextCursor === null) return
       cursor = page.nextCursor
-      const bytes = statSync(partial).size
-      onProgress(bytes)
-      if (!page.isComplete) continue
-      state = { knowledgeBaseId, all, cursor, bytes }
+      const next = { cursor, bytes: statSync(partial).size }
+      onProgress(next.bytes)
+      if (page.isComplete) whole = next
+      const state: ExportState = { knowledgeBaseId, all, next, whole }
       writePrivateFile(stateFile, JSON.stringify(state))
     } catch (error) {
       const isStale = error instanceof WbError && error.code === 'conflict' && cursor !== undefined
       if (!isStale || ++attempt === attemptsMax) throw error
-      cursor = goBackTo(state, partial)
+      cursor = goBackTo(whole, partial)
     }
   }
 }
 
-/** Cuts the file to the last whole document, and returns the cursor of the next page. */
-function goBackTo(state: ExportState | undefined, partial: string): string | undefined {
-  if (state) truncateSync(partial, state.bytes)
+/** Cuts the file at a place, or deletes it without one, and returns the cursor of the next page. */
+function goBackTo(place: ExportPlace | undefined, partial: string): string | undefined {
+  if (place) truncateSync(partial, place.bytes)
   else rmSync(partial, { force: true })
-  return state?.cursor
+  return place?.cursor
 }
 
 function readState(
@@ -103,10 +109,7 @@ function readState(
   { base, all }: Pick<ExportOptions, 'base' | 'all'>,
 ): ExportState | undefined {
   if (!existsSync(stateFile) || !existsSync(partial)) return undefined
-  const state = parseJson(readFileSync(stateFile, 'utf8'))
-  if (!isObject(state)) return undefined
-  const { knowledgeBaseId, cursor, bytes } = state
-  const isSame = knowledgeBaseId === base.knowledgeBaseId && state.all === all
-  if (!isSame || typeof cursor !== 'string' || typeof bytes !== 'number') return undefined
-  return statSync(partial).size >= bytes ? { knowledgeBaseId, all, cursor, bytes } : undefined
+  const state = parseJson(readFileSync(stateFile, 'utf8')) as ExportState | undefined
+  const isSame = state?.knowledgeBaseId === base.knowledgeBaseId && state.all === all
+  return isSame && statSync(partial).size >= state.next.bytes ? state : undefined
 }
