@@ -390,6 +390,11 @@ const searchErrors = [
 const searchDescription =
   'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score. If the hits get too long for a response, only the best ones are returned, and `topK` is listed in the header `X-Workbase-Ignored`.'
 
+const StartedImport = z.object({
+  knowledgeBase: KnowledgeBase.meta({ description: 'the knowledge base, which is incomplete' }),
+  nextLine: z.int().meta({ description: 'number of the next line to send' }),
+})
+
 /** Fields that decide which documents a principal sees, and whether searches are recorded. */
 const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']
 
@@ -574,10 +579,7 @@ export const kb = {
         embeddingServiceId: z.uuid().optional(),
       }),
     },
-    replies: {
-      200: z.object({ knowledgeBase: KnowledgeBase, nextLine: z.int() }),
-      201: z.object({ knowledgeBase: KnowledgeBase, nextLine: z.int() }),
-    },
+    replies: { 200: StartedImport, 201: StartedImport },
     errors: [
       'workspace_not_found',
       'archive_damaged',
@@ -606,12 +608,16 @@ export const kb = {
       mode: 'strict',
       schema: z.strictObject({
         from: z.int().min(1).meta({ description: 'number of the first line; the header is line 0' }),
-        lines: z.array(z.string()).min(1).max(limits.archiveLinesPerImport),
+        lines: z
+          .array(z.string())
+          .min(1)
+          .max(limits.archiveLinesPerImport)
+          .meta({ description: 'lines of the file, without line feeds' }),
       }),
     },
     replies: {
       200: z.object({
-        nextLine: z.int(),
+        nextLine: z.int().meta({ description: 'number of the next line to send' }),
         isComplete: z.boolean().meta({ description: 'true if the whole file has been imported' }),
       }),
     },

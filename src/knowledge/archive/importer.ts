@@ -155,6 +155,7 @@ export class Importer {
     { from, lines }: { from: number; lines: readonly string[] },
     caller: ImportCaller,
   ): Promise<{ nextLine: number; isComplete: boolean }> {
+    await this.#stored(baseKey)
     const parsed = await parseLines(lines)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.#stored(baseKey)
