@@ -474,7 +474,7 @@ function mayManageAccess(workspaceId: string, caller: Pick<Caller, 'auth'>): boo
 function parseHeader(line: string): ArchiveHeader {
   const value = parseJson(line) as Partial<ArchiveHeader> | undefined
   if (value?.format !== archiveFormat)
-    throw new WbError('archive_not_supported', 'the file is not an exported knowledge base')
+    throw new WbError('archive_not_supported', 'header: is not the first line of an exported knowledge base')
   if (value.version !== archiveVersion)
     throw new WbError('archive_not_supported', 'the file was created by a newer version of Workbase')
   const result = ArchiveHeader.safeParse(value)
