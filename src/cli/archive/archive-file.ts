@@ -10,7 +10,7 @@ import { WbError } from '../../contract/errors.ts'
 /** Maximum length of a line, which fits into a request. */
 const lineBytesMax = 45_000_000
 
-/** What a verified file contains. */
+/** Content of a verified file. */
 export interface ArchiveSummary {
   readonly header: string
   readonly lines: number

@@ -52,7 +52,7 @@ export interface ExportPage {
   readonly nextCursor: string | null
 }
 
-/** Where the next page starts, and what the pages before contain. */
+/** The start of the next page, and the content of the pages before. */
 interface ExportPosition {
   /** Number in the list of documents after which the next document is searched. */
   ordinal: number
