@@ -2,7 +2,10 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PolicyExplanation } from './access/policy/explain.ts'
-import { systemClock } from './base/clock.ts'
+import type { Manifest } from './backup/backup-file.ts'
+import type { Backup } from './backup/create-backup.ts'
+import type { Restored } from './backup/restore-backup.ts'
+import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { isProcessRunning } from './base/is-process-running.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
@@ -334,6 +337,46 @@ export async function serveRuntime(
 /** Returns true if callers without a credential are accepted. */
 export function acceptsAnonymous({ config }: LocalConfig): boolean {
   return allowsAnonymous(config)
+}
+
+/**
+ * Writes a backup of a data directory, see `createBackup`.
+ *
+ * @param path  absolute path of the backup
+ */
+export async function backUpDataDir(
+  { dataDir }: LocalRuntimeOptions,
+  { config }: LocalConfig,
+  { path, clock, signal }: { path: string; clock: Clock; signal: AbortSignal },
+): Promise<Backup> {
+  const [{ createBackup }, { packageVersion }] = await Promise.all([
+    import('./backup/create-backup.ts'),
+    import('./base/package.ts'),
+  ])
+  const location = storeLocation(config, dataDir)
+  const [createdAt, workbase] = [timestamp(clock), packageVersion()]
+  return createBackup({ dataDir, location, path, createdAt, workbase, signal })
+}
+
+/**
+ * Restores a backup to a data directory, see `restoreBackup`.
+ *
+ * @param path  absolute path of the backup
+ */
+export async function restoreDataDir(
+  options: LocalRuntimeOptions,
+  { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
+  {
+    path,
+    clock,
+    ...rest
+  }: { path: string; clock: Clock; signal: AbortSignal; confirm: (manifest: Manifest) => Promise<void> },
+): Promise<Restored> {
+  const { restoreBackup } = await import('./backup/restore-backup.ts')
+  const { dataDir } = options
+  const locate = (folder: string) =>
+    storeLocation(readConfig({ ...options, dataDir: folder }, { env, signals, keyCost }).config, dataDir)
+  return restoreBackup({ dataDir, path, locate, restoredAt: timestamp(clock), ...rest })
 }
 
 /** Results of the checks of a data directory. */

@@ -5,6 +5,8 @@ import { once } from '../base/once.ts'
  * find a running server, only the locks are loaded.
  */
 
+export type { Backup as DataDirBackup } from '../backup/create-backup.ts'
+export type { Restored as RestoredDataDir } from '../backup/restore-backup.ts'
 export type { ConfigFile } from '../config/find-config.ts'
 export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
 export type { DrillReport } from '../drill/drill-report.ts'
@@ -55,6 +57,8 @@ export const serveRuntime = lazily(embedded, 'serveRuntime')
 export const drillAccess = lazily(embedded, 'drillAccess')
 export const openFileReader = lazily(embedded, 'openFileReader')
 export const openChunker = lazily(embedded, 'openChunker')
+export const backUpDataDir = lazily(embedded, 'backUpDataDir')
+export const restoreDataDir = lazily(embedded, 'restoreDataDir')
 export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')

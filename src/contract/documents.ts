@@ -53,7 +53,8 @@ const fields = {
 }
 
 const DocumentCreate = z.object({ documentId: z.uuid(), ...fields }).partial()
-const DocumentPatch = z.object(fields).partial()
+export const DocumentFields = z.object(fields)
+const DocumentPatch = DocumentFields.partial()
 export type DocumentFields = z.output<typeof DocumentPatch>
 export type DocumentCreate = z.output<typeof DocumentCreate>
 

@@ -14,6 +14,30 @@ import {
 } from './probe.ts'
 import { trashProbes } from './trash-probes.ts'
 
+/** First line of a file from a workspace with row-level access, whose documents only a caller with `manage:access` may import. */
+const importHeader = JSON.stringify({
+  format: 'workbase-knowledge-base',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  name: 'drill_import',
+  description: null,
+  status: 'active',
+  language: null,
+  lexical: { enabled: true, analyzer: null, options: {} },
+  rowAccess: true,
+  policyDsl: null,
+  policyEnabled: false,
+  embedding: {
+    name: 'drill',
+    provider: 'drill',
+    modelName: 'drill',
+    embeddingDimension: 3,
+    distanceMetric: 'cosine',
+  },
+  chunking: { name: 'drill', engine: 'drill', strategy: null },
+  reranking: null,
+})
+
 /** Requests a route that needs a scope that no principal of the drill has. */
 const needsScope = (name: string): [string, RouteProbe] => [
   name,
@@ -220,6 +244,24 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
           await run.request('kb.create', principalId, { body }),
           [403],
         )
+      }),
+    ),
+  ],
+  [
+    'kb.beginImport',
+    refuses(async ({ run, principalId }) => {
+      const body = { header: importHeader }
+      const response = await run.request('kb.beginImport', principalId, { body })
+      run.expectRefused('kb.beginImport', principalId, response, [403])
+    }),
+  ],
+  [
+    'kb.importLines',
+    refuses(
+      forEachBase(async ({ run, principalId }, _, params) => {
+        const body = { from: 1, lines: ['{"end":{"documents":0,"records":0,"sha256":""}}'] }
+        const response = await run.request('kb.importLines', principalId, { params, body })
+        run.expectRefused('kb.importLines', principalId, response, [409])
       }),
     ),
   ],

@@ -35,7 +35,7 @@ import type {
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
@@ -43,7 +43,12 @@ import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
-import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
+import {
+  KnowledgeBaseCreator,
+  nameTaken,
+  requireUnusedName,
+  vectorServiceOf,
+} from './knowledge-base-creator.ts'
 import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
@@ -153,6 +158,15 @@ export class KnowledgeBases {
     return body.attach
       ? this.#creator.attach(workspaceId, body, caller)
       : this.#creator.provision(workspaceId, body)
+  }
+
+  /** Creates a knowledge base with a new collection, see {@link KnowledgeBaseCreator.provision}. */
+  provision(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    further: Partial<KnowledgeBaseRow>,
+  ): Promise<KnowledgeBaseRow> {
+    return this.#creator.provision(workspaceId, body, further)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */
@@ -349,6 +363,32 @@ export class KnowledgeBases {
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('failedCheck' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     if (patch.semantic) this.parts.onSemanticEnabled(collectionKeyOf(base))
+    return changed.row
+  }
+
+  /**
+   * Changes the name of a knowledge base. Its collection keeps its name.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, kb_name_taken, conflict
+   */
+  async rename(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    name: string,
+    caller: Pick<Caller, 'record'>,
+  ): Promise<KnowledgeBase> {
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.knowledgeBases,
+      [workspaceId, knowledgeBaseId],
+      row => ({ ...row, name, updatedAt: timestamp(this.parts.clock) }),
+      row => [
+        ...(row.name === name ? [] : [requireUnusedName(workspaceId, name)]),
+        caller.record({ label: name, reason: `was named ${base.name}` }),
+      ],
+    )
+    if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
+    if ('failedCheck' in changed) throw nameTaken(name)
     return changed.row
   }
 

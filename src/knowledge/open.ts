@@ -13,6 +13,8 @@ import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { Exporter } from './archive/exporter.ts'
+import { Importer } from './archive/importer.ts'
 import { Compactor } from './compactor.ts'
 import { DocumentChanges } from './document-changes.ts'
 import { Documents } from './documents.ts'
@@ -229,6 +231,8 @@ export function openKnowledge(parts: KnowledgeParts) {
         queryLog,
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
+        exporter: new Exporter({ ...parts, bases }),
+        importer: new Importer({ ...ingestParts }),
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),

@@ -5,6 +5,8 @@ import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import type { trash } from '../contract/trash.ts'
+import type { Exporter } from './archive/exporter.ts'
+import type { Importer } from './archive/importer.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
 import type { BaseKey } from './document-key.ts'
@@ -39,6 +41,8 @@ interface KbParts {
   readonly queryLog: QueryLog
   readonly insights: Insights
   readonly measure: MeasureSearch
+  readonly exporter: Exporter
+  readonly importer: Importer
 }
 
 export function kbHandlers({
@@ -50,6 +54,8 @@ export function kbHandlers({
   queryLog,
   insights,
   measure,
+  exporter,
+  importer,
 }: KbParts): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
@@ -75,6 +81,10 @@ export function kbHandlers({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
     }),
+    rename: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await bases.rename(params, body.name, caller),
+    }),
     delete: async ({ params }, caller) => {
       const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId, caller)
       return { status: 204, body: undefined, audit: { label: name } }
@@ -94,6 +104,20 @@ export function kbHandlers({
       const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
     },
+    export: async ({ params, query: { cursor, all } }, caller) => ({
+      status: 200,
+      body: await exporter.page(params, { cursor, all: all === 'true' }, caller),
+    }),
+    beginImport: async ({ params, body }, caller) => {
+      const { base, nextLine, isNew } = await importer.begin(params.workspaceId, body, caller)
+      const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name, reason: 'import' }
+      const reply = { body: { knowledgeBase: base, nextLine }, audit }
+      return isNew ? { status: 201, ...reply } : { status: 200, ...reply }
+    },
+    importLines: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await importer.add(params, body, caller),
+    }),
     insights: async ({ params, query }, caller) => ({
       status: 200,
       body: await insights.summarize(params, query, caller),

@@ -66,7 +66,20 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   embeddingServices: EmbeddingService,
   rerankingServices: RerankingService,
   llmServices: LlmService,
-  knowledgeBases: KnowledgeBase,
+  knowledgeBases: KnowledgeBase.extend({
+    import: z
+      .object({
+        header: z.string(),
+        hash: z.string(),
+        lines: z.int(),
+        documents: z.int(),
+        records: z.int(),
+        documentId: z.string().nullable(),
+        isRestricted: z.boolean(),
+        ownerId: z.string().nullable(),
+      })
+      .optional(),
+  }),
   documents: documentRow,
   deletedDocuments: documentRow.extend({
     entryId: z.string(),

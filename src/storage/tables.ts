@@ -82,6 +82,30 @@ export interface WorkspaceRow extends Workspace {
   databaseKey?: string | null
 }
 
+/** A knowledge base, with its internal fields. */
+export interface KnowledgeBaseRow extends KnowledgeBase {
+  /** Progress of an import; absent unless `importing` is true. */
+  import?: ImportProgress
+}
+
+/** How far a file has been imported. */
+export interface ImportProgress {
+  /** Hash of the first line. */
+  header: string
+  /** Hash of all lines so far. */
+  hash: string
+  /** Number of lines so far. */
+  lines: number
+  documents: number
+  records: number
+  /** The document to which the next chunks belong; null before the first document. */
+  documentId: string | null
+  /** True if every request of the import needs row-level access and `manage:access`. */
+  isRestricted: boolean
+  /** The principal that started the import; null if it has none, or without row-level access. */
+  ownerId: string | null
+}
+
 /** A job, with its internal fields. */
 export interface JobRow extends Job {
   /** ID of the process that is working on the job. */
@@ -317,7 +341,7 @@ export const tables = {
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeBases: declareTable<KnowledgeBase>({
+  knowledgeBases: declareTable<KnowledgeBaseRow>({
     name: 'knowledge_bases',
     key: ['workspaceId', 'knowledgeBaseId'],
     unique: { collection: ['workspaceId', 'vectorCollection'] },

@@ -54,6 +54,7 @@ export class RowQuestions {
     () => this.#askTrash(),
     () => this.#askDocument(),
     () => this.#askChunks(),
+    () => this.#askExport(),
     () => this.#askSearch({ lexicalWeight: 1 }),
     () => this.#askSearch({ hybrid: false }),
     () => this.#askSearch({}),
@@ -112,6 +113,29 @@ export class RowQuestions {
     const found = (body.items as TrashEntry[]).map(({ document }) => document.documentId)
     const visible = base.trash.filter(row => this.#state.sees(principalId, base, row))
     this.#state.compare(`${principalId} lists the trash`, idsOf(base.trash), idsOf(visible), found)
+  }
+
+  async #askExport(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const found: string[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await send(`GET ${base.path}/export${cursor}`)
+      for (const line of body.lines as string[]) {
+        const { document, record } = JSON.parse(line) as {
+          document?: { documentId: string }
+          record?: { id: string }
+        }
+        found.push(...(document ? [document.documentId] : []), ...(record ? [record.id] : []))
+      }
+      if (body.nextCursor === null) break
+      cursor = `?cursor=${body.nextCursor}`
+    }
+    this.#state.compare(
+      `${principalId} exports`,
+      idsOf(base.rows),
+      idsOf(this.#state.visibleRows(principalId, base)),
+      found,
+    )
   }
 
   async #askAboutDocument(

@@ -94,7 +94,7 @@ describe.each(routesWithBody)('S7.3-validation_error S7.3-13: %s', route => {
 
   test('S8-02 S7.3-payload_too_large: rejects an oversized body', async () => {
     const hasImages = /\/messages(?:\/stream)?$/.test(route)
-    const size = route.endsWith('/ingest') ? 51_000_000 : hasImages ? 29_000_000 : 11_000_000
+    const size = /\/ingest(?:\/import)?$/.test(route) ? 51_000_000 : hasImages ? 29_000_000 : 11_000_000
     const raw = Buffer.alloc(size, ' ')
     raw.write(JSON.stringify(valid))
     const chunked = Readable.from([raw.subarray(0, 6_000_000), raw.subarray(6_000_000)])

@@ -172,6 +172,29 @@ const mcpServerFields = {
   enabled: flag,
   allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
 }
+const baseName = { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] }
+const archiveHeader = JSON.stringify({
+  format: 'workbase-knowledge-base',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  name: 'spoilt',
+  description: null,
+  status: 'active',
+  language: null,
+  lexical: { enabled: true, analyzer: null, options: {} },
+  rowAccess: false,
+  policyDsl: null,
+  policyEnabled: false,
+  embedding: {
+    name: 'space',
+    provider: 'workbase',
+    modelName: 'none',
+    embeddingDimension: 3,
+    distanceMetric: 'cosine',
+  },
+  chunking: { name: 'sentences', engine: 'native', strategy: null },
+  reranking: null,
+})
 const baseFields = {
   description,
   status: choice,
@@ -305,7 +328,7 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: ['name'],
     fields: {
       knowledgeBaseId: id,
-      name: { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] },
+      name: baseName,
       embeddingServiceId: id,
       chunkingServiceId: id,
       vectorCollection: { ...textOrNull, codes: ['validation_error', 'vector_collection_not_allowed'] },
@@ -313,11 +336,33 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
       ...baseFields,
     },
   },
+  [`POST ${W}/knowledge-bases/import`]: {
+    valid: { header: archiveHeader },
+    required: ['header'],
+    strict: true,
+    fields: {
+      header: { ...text, codes: ['validation_error', 'archive_not_supported', 'archive_damaged'] },
+      name: baseName,
+      embeddingServiceId: id,
+    },
+  },
+  [`POST ${KB}/ingest/import`]: {
+    valid: { from: 1, lines: ['{}'] },
+    required: ['from', 'lines'],
+    strict: true,
+    fields: { from: positive, lines: listOfText },
+  },
   [`PATCH ${KB}`]: {
     valid: {},
     required: [],
     strict: true,
     fields: { ...baseFields, queryLog: flag, policyDsl: textOrNull, policyEnabled: flag },
+  },
+  [`POST ${KB}/rename`]: {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    strict: true,
+    fields: { name: baseName },
   },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
   [`POST ${KB}/search/why-not`]: {

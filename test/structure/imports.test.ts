@@ -44,6 +44,7 @@ const allowed: Record<string, readonly string[]> = {
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   drill: ['contract', 'base', 'access'],
+  backup: ['contract', 'base', 'storage', 'locks'],
   client: ['contract', 'base'],
   evaluation: ['contract', 'base'],
   cli: ['contract', 'base', 'client', 'keychain', 'evaluation'],
@@ -65,6 +66,7 @@ const bridged = [
   'config',
   'http',
   'drill',
+  'backup',
   'local-models',
   'models',
 ]

@@ -19,6 +19,8 @@ import { enqueue } from '../jobs/ingest-jobs.ts'
 const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
+  'kb.importLines': () => ({ from: 1, lines: ['{}'] }),
+  'kb.rename': () => ({ name: 'stolen' }),
   'kb.search': () => ({ text: 'ornithopter' }),
   'kb.whyNot': ({ documentId }) => ({ text: 'ornithopter', documentId }),
   'filters.create': () => ({ name: 'planted', filter: {} }),

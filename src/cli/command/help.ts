@@ -69,6 +69,7 @@ const commandOrder = [
   'insights',
   'compact',
   'export',
+  'import',
   'watch',
   'chunks',
   'preview',

@@ -54,7 +54,7 @@ export async function acceptText(
   change.authorize(true)
   const isVisible = documentMatcher(change.visibility)
   const domain = domainOf(access, body.ownerPrincipalId ?? null)
-  const firstKey = `${keyPrefix(context, domain)}:${contentHash}`
+  const firstKey = ingestKeyOf(context, domain, contentHash)
   const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)
   if (duplicate) return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
   const allWithName = await documentsWithName(rows, context, { name: body.sourceFilename, domain })
@@ -117,6 +117,11 @@ export type IngestDomain = string | null | undefined
 /** Returns the domain of a document with an owner. */
 export function domainOf({ isEnabled }: RowAccess, ownerPrincipalId: string | null): IngestDomain {
   return isEnabled ? ownerPrincipalId : undefined
+}
+
+/** Returns the unique key of a text in a domain of a knowledge base, unless a hidden document has it. */
+export function ingestKeyOf(context: BaseContext, domain: IngestDomain, contentHash: string): string {
+  return `${keyPrefix(context, domain)}:${contentHash}`
 }
 
 /** A file name in a domain. */

@@ -115,6 +115,14 @@ export const resources = {
     }),
   ),
   kb_name_taken: twice({}),
+  archive_damaged: asked(
+    ({ W }) => `POST ${W}/knowledge-bases/import`,
+    () => ({ header: '{"format":"workbase-knowledge-base","version":1}' }),
+  ),
+  archive_not_supported: asked(
+    ({ W }) => `POST ${W}/knowledge-bases/import`,
+    () => ({ header: '{}' }),
+  ),
   collection_name_taken: twice({ attach: true, vectorCollection: 'twice' }),
   collection_not_found: asked(
     ({ W }) => `POST ${W}/knowledge-bases`,
