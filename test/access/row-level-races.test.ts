@@ -1,8 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Write } from '../../src/storage/rows.ts'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { codeOf, idsFound, ingest, itemsOf, openRestrictedWorkspace, type Row } from '../harness/rows.ts'
-import type { TestRuntimeOptions } from '../harness/runtime.ts'
+import {
+  codeOf,
+  idsFound,
+  ingest,
+  itemsOf,
+  openRestrictedWorkspace,
+  type Row,
+  workspacesPath,
+} from '../harness/rows.ts'
+import { open, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 interface Interruption {
   /** Runs once, before the next write for which the condition holds. */
@@ -272,5 +280,69 @@ describe('an update of a long document', () => {
     const denied = await as('bob')(`PATCH ${path}`, { metadata: { team: 'red' } })
     expect([denied.status, codeOf(denied)]).toEqual([403, 'policy_denied'])
     expect(await isVisibleToAlice()).toBe(false)
+  })
+})
+
+describe('deleting a resource while access is revoked', () => {
+  const closed = { config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } }
+
+  /** Opens a workspace with a key of the editor bob, who sees all documents until `revocations` take that away. */
+  async function openWithEditor(options: TestRuntimeOptions, { rlacEnabled = true } = {}) {
+    const wb = await open({ ...closed, ...options })
+    const root = wb.sendAsOperator
+    const made = await root(`POST ${workspacesPath}`, { name: 'w', kind: 'local', rlacEnabled })
+    const workspace = `${workspacesPath}/${made.body.workspaceId}`
+    await root(`POST ${workspace}/principals`, { principalId: 'bob', attributes: { admin: 'true' } })
+    const key = await root(`POST ${workspace}/api-keys`, {
+      label: 'bob',
+      scopes: ['read', 'write'],
+      principalId: 'bob',
+    })
+    const created = await root(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
+    const base = `${workspace}/knowledge-bases/${created.body.knowledgeBaseId}`
+    await root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'true'", policyEnabled: true })
+    const headers = { authorization: `Bearer ${key.body.plaintext}` }
+    const bob = (line: string, body?: unknown, more: Record<string, string> = {}) =>
+      wb.send(line, body, { ...headers, ...more })
+    const revocations = {
+      policy: () => root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'no'" }),
+      attribute: () => root(`PATCH ${workspace}/principals/bob`, { attributes: {} }),
+      'row-level access': () => root(`PATCH ${workspace}`, { rlacEnabled: true }),
+      key: () => root(`DELETE ${workspace}/api-keys/${(key.body.key as Row).keyId}`),
+    }
+    return { root, bob, workspace, base, revocations }
+  }
+
+  test.each(['policy', 'attribute', 'row-level access'] as const)(
+    'keeps the knowledge base if the %s changes just before it is removed',
+    async kind => {
+      const interruption: Interruption = {}
+      const { root, bob, workspace, base, revocations } = await openWithEditor(
+        beforeContentWrite(interruption),
+        { rlacEnabled: kind !== 'row-level access' },
+      )
+      if (kind === 'row-level access') await root(`PATCH ${workspace}/principals/bob`, { attributes: {} })
+      interruption.run = async () => expect((await revocations[kind]()).status).toBe(200)
+      const refused = await bob(`DELETE ${base}`)
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+      expect((await root(`GET ${base}`)).status).toBe(200)
+    },
+  )
+
+  test('keeps the knowledge base if the API key is deleted while recorded searches are deleted', async () => {
+    const interruption: Interruption = {}
+    const { root, bob, base, revocations } = await openWithEditor({
+      rows: store => ({
+        ...store,
+        async count(table, ...query) {
+          if (table.name === 'query_log') await interruption.run?.()
+          return store.count(table, ...query)
+        },
+      }),
+    })
+    interruption.run = revocations.key
+    const refused = await bob(`DELETE ${base}`)
+    expect(refused.status).toBe(401)
+    expect((await root(`GET ${base}`)).status).toBe(200)
   })
 })
