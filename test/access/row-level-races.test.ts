@@ -345,4 +345,33 @@ describe('deleting a resource while access is revoked', () => {
     expect(refused.status).toBe(401)
     expect((await root(`GET ${base}`)).status).toBe(200)
   })
+
+  test('stops deleting the conversations of an agent', async () => {
+    const interruption: Interruption = {}
+    const isDeletion = (write: Write) => write.op === 'deleteAll' && write.table.name === 'conversations'
+    const { root, bob, workspace, revocations } = await openWithEditor(
+      {
+        rows: store => ({
+          ...store,
+          async atomic(writes) {
+            const { run } = interruption
+            if (run && writes.some(isDeletion)) {
+              interruption.run = undefined
+              await run()
+            }
+            return store.atomic(writes)
+          },
+        }),
+      },
+      { rlacEnabled: false },
+    )
+    const agent = await root(`POST ${workspace}/agents`, { name: 'agent' })
+    const path = `${workspace}/agents/${agent.body.agentId}`
+    const conversation = await root(`POST ${path}/conversations`, {})
+    interruption.run = revocations['row-level access']
+    const refused = await bob(`DELETE ${path}`)
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    const kept = await root(`GET ${path}/conversations/${conversation.body.conversationId}`)
+    expect(kept.status).toBe(200)
+  })
 })
