@@ -374,4 +374,30 @@ describe('deleting a resource while access is revoked', () => {
     const kept = await root(`GET ${path}/conversations/${conversation.body.conversationId}`)
     expect(kept.status).toBe(200)
   })
+
+  test('ends a compaction without its sizes, and stops it if its events are followed', async () => {
+    const interruption: Interruption = {}
+    let isStopped = false
+    const { root, bob, base, revocations } = await openWithEditor({
+      content: store => ({
+        ...store,
+        async compact(_key, { signal }) {
+          await interruption.run?.()
+          if (interruption.run === revocations.attribute)
+            await new Promise(resolve => signal.addEventListener('abort', resolve))
+          isStopped = signal.aborted
+          return { before: { index: null, file: null }, after: { index: null, file: null } }
+        },
+      }),
+    })
+    interruption.run = revocations.policy
+    const refused = await bob(`POST ${base}/compact`)
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    await root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'true'" })
+    interruption.run = revocations.attribute
+    const events = await bob(`POST ${base}/compact`, undefined, { accept: 'text/event-stream' })
+    expect(events.text).toContain('"code":"forbidden"')
+    expect(events.text).not.toContain('before')
+    await expect.poll(() => isStopped).toBe(true)
+  })
 })
