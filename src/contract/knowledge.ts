@@ -499,7 +499,7 @@ export const kb = {
     summary: 'Delete a knowledge base and its documents',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...notFoundErrors, ...storeErrors],
+    errors: [...notFoundErrors, 'conflict', ...storeErrors],
     audit: 'kb.delete',
   }),
   search: route({
