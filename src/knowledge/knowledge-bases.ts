@@ -569,7 +569,7 @@ function baseRemovalWrites(base: Stored<KnowledgeBase>): Write[] {
     value: knowledgeBaseId,
   }
   return [
-    { op: 'delete', table: tables.knowledgeBases, key: prefix },
+    { op: 'delete', table: tables.knowledgeBases, key: prefix, ...revisionOf(base) },
     ...[
       documents,
       deletedDocuments,
@@ -580,10 +580,6 @@ function baseRemovalWrites(base: Stored<KnowledgeBase>): Write[] {
       jobBatches,
       queryLog,
     ].map((table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix })),
-    { op: 'delete', table: tables.knowledgeBases, key: prefix, ...revisionOf(base) },
-    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog].map(
-      (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
-    ),
     ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),
   ]
 }
