@@ -28,6 +28,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'documents.create': () => ({ sourceFilename: 'planted.md' }),
   'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
   'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),
+  'documents.checkFiles': () => ({ files: [{ sourceFilename: 'same.md', fileHash: 'a'.repeat(64) }] }),
   'trash.bulkRestore': ({ entryId }) => ({ entryIds: [entryId] }),
   'trash.bulkDelete': ({ entryId }) => ({ entryIds: [entryId] }),
   'documents.ingest': () => ({ text: 'planted' }),
