@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import { printRestored } from '../src/cli/backup/print-backup.ts'
 import { requireThisMachine } from '../src/cli/backup/require-this-machine.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { yesFlag } from '../src/cli/command/flags.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { restoreDataDir } from '../src/cli/local.ts'
 
 export default class Restore extends WbCommand {
@@ -23,6 +25,7 @@ export default class Restore extends WbCommand {
     const { profile, io, signal, output } = this
     requireThisMachine(profile, 'a restore')
     this.requireTrustedFolder()
+    if (!existsSync(resolve(io.cwd, args.file))) throw new UsageError(`${args.file} not found`)
     const { dataDir } = profile
     const restored = await this.waitFor(
       'restoring',

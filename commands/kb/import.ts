@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { importBase } from '../../src/cli/archive/import-base.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { formatCounted } from '../../src/cli/terminal/output.ts'
 
@@ -27,6 +29,7 @@ export default class KbImport extends WbCommand {
     const services = new ServiceCalls(client, workspaceId)
     const embedding =
       flags.embedding && (await services.find(flags.embedding, 'embedding', this.resolveContext))
+    if (!existsSync(resolve(this.io.cwd, args.file))) throw new UsageError(`${args.file} not found`)
     const imported = await importBase({
       client,
       workspaceId,

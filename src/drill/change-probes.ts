@@ -121,7 +121,6 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
       }),
     ),
   ],
-  ...trashProbes,
   [
     'documents.create',
     refuses(async ({ run, fixture, principalId }) => {
@@ -310,4 +309,5 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
     'apiKeys.revoke',
     'workspaces.delete',
   ].map(needsScope),
+  ...trashProbes,
 ])
