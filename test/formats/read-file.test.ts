@@ -172,6 +172,17 @@ describe('a file is refused with its reason', () => {
       'unsupported_file_type',
       'binary data',
     ],
+    [
+      'a book with an invalid reference',
+      async () =>
+        archive({
+          mimetype: 'application/epub+zip',
+          'META-INF/container.xml': '<container><rootfile full-path="book.opf"/></container>',
+          'book.opf': '<package><item id="a" href="%zz"/><itemref idref="a"/></package>',
+        }),
+      'extraction_failed',
+      'a damaged archive',
+    ],
     ['an unknown archive', async () => archive({ 'a.txt': 'x' }), 'unsupported_file_type', 'a format that'],
     [
       'an old Word file',
