@@ -30,10 +30,6 @@ export class Zip {
     }
   }
 
-  get names(): readonly string[] {
-    return [...this.#entries.keys()]
-  }
-
   has(name: string): boolean {
     return this.#entries.has(name)
   }
@@ -71,6 +67,19 @@ export class Zip {
     } catch (error) {
       throw damagedArchive(error)
     }
+  }
+}
+
+/**
+ * Returns the name of the entry to which a reference in another entry leads.
+ *
+ * @throws extraction_failed  the reference is invalid
+ */
+export function resolveEntry(from: string, reference: string): string {
+  try {
+    return decodeURIComponent(new URL(reference, `file:///${from}`).pathname.slice(1))
+  } catch (error) {
+    throw damagedArchive(error)
   }
 }
 
