@@ -28,6 +28,8 @@ const endurance = [
   'processes/ended-at-once',
   'processes/killed-decisions',
   'processes/killed-ingest',
+  'processes/killed-mixed-ingest',
+  'processes/killed-sync',
   'processes/killed-turn',
   'processes/renewal',
   'processes/revocation',

@@ -236,6 +236,7 @@ async function buildRuntime(
     embedding: workspaces.embedding,
     reranking: workspaces.reranking,
     queryLog: config.runtime.queryLog,
+    trash: config.runtime.trash,
     openEmbedder: models.openEmbedder,
     openReranker: models.openReranker,
     fetch: models.fetch,
@@ -243,9 +244,12 @@ async function buildRuntime(
     owner: `${host}:${process.pid}:${processNonce}`,
     indexesAutomatically: settings.server,
     sentenceModel: sentenceModel ?? undefined,
+    ingestQueue: config.runtime.ingestQueue,
     onEnqueued: () => {
       if (settings.server) jobs.wake()
     },
+    // Without a server, no other process may be running the jobs that the caller waits for.
+    onEnqueueRejected: () => jobs.wake(),
     reportFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })

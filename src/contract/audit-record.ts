@@ -18,6 +18,7 @@ export const auditActions = [
   'kb.delete',
   'kb.clear_query_log',
   'document.delete',
+  'document.restore',
   'agent.create',
   'agent.delete',
   'job.claim',

@@ -53,7 +53,8 @@ const fields = {
 }
 
 const DocumentCreate = z.object({ documentId: z.uuid(), ...fields }).partial()
-const DocumentPatch = z.object(fields).partial()
+export const DocumentFields = z.object(fields)
+const DocumentPatch = DocumentFields.partial()
 export type DocumentFields = z.output<typeof DocumentPatch>
 export type DocumentCreate = z.output<typeof DocumentCreate>
 
@@ -99,6 +100,26 @@ const parsers = ['auto', 'native', 'docling'] as const
 export const fileParser = withErrorCode(z.enum(parsers), 'invalid_parser')
   .default('auto')
   .meta({ type: 'string', enum: [...parsers], default: 'auto' })
+
+const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 hash in lowercase hexadecimal')
+
+/** Files to compare with the stored documents. */
+const FileCheck = z.object({
+  files: z
+    .array(
+      z.object({
+        sourceFilename: z.string().min(1).meta({ description: 'file name of the document' }),
+        fileHash: sha256Hex.meta({ description: 'SHA-256 of the bytes of the file' }),
+      }),
+    )
+    .min(1)
+    .max(limits.filesPerCheck)
+    .meta({ description: 'files to compare' }),
+})
+export type FileCheck = z.output<typeof FileCheck>
+
+const fileStates = ['new', 'changed', 'unchanged'] as const
+export type FileState = (typeof fileStates)[number]
 
 /**
  * Text fields of a file upload, in the order in which they are validated.
@@ -194,6 +215,11 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Delete a document and its chunks',
     access: needs('write:ingest'),
+    query: z.object({
+      permanently: z.enum(['true', 'false']).optional().meta({
+        description: '`true` to delete the document for good; otherwise, it can be restored from the trash',
+      }),
+    }),
     replies: { 204: null },
     errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found', 'conflict', 'policy_denied'],
     audit: 'document.delete',
@@ -205,7 +231,11 @@ export const documents = {
     access: needs('write:ingest'),
     body: {
       ...lenientJsonBody,
-      schema: z.object({ documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete) }),
+      schema: z.object({
+        documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete),
+        permanently: z.boolean().default(false),
+        deletionId: z.uuid().optional(),
+      }),
     },
     replies: {
       200: z.object({
@@ -292,6 +322,23 @@ export const documents = {
       'invalid_visible_to',
       'conflict',
     ],
+  }),
+  checkFiles: route({
+    method: 'POST',
+    path: `${knowledgeBasePath}/ingest/check`,
+    summary: 'Compare files with the stored documents',
+    description:
+      'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` for other files. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
+    access: needs('write:ingest'),
+    body: { ...lenientJsonBody, schema: FileCheck },
+    replies: {
+      200: z.object({
+        states: z
+          .array(z.enum(fileStates))
+          .meta({ description: 'state of each file, in the order of the request' }),
+      }),
+    },
+    errors: [...knowledgeBaseErrors, ...contentErrors, 'policy_principal_required'],
   }),
   ingestBatch: route({
     method: 'POST',

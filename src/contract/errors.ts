@@ -31,6 +31,14 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the keys of the workspace. A revoked key cannot be revoked or rotated.',
   },
+  archive_damaged: {
+    status: 422,
+    hint: 'Nothing was changed. Use another copy of the file, or create it again.',
+  },
+  archive_not_supported: {
+    status: 422,
+    hint: 'Check that it is the right file. A newer version of Workbase can read files of all earlier versions.',
+  },
   attachment_limit_exceeded: {
     status: 409,
     hint: 'Remove an attachment from the conversation, or start another conversation.',
@@ -291,6 +299,10 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the reranking services of the workspace and use one of their IDs.',
   },
+  restore_conflict: {
+    status: 409,
+    hint: 'Rename or delete the other document, then restore this one again.',
+  },
   secret_release_not_found: {
     status: 404,
     hint: 'List the releases and use one of their IDs. To change a release from the configuration file, edit the file.',
@@ -413,7 +425,11 @@ export class WbError extends Error {
   }
 }
 
-/** Returns the error for a request for which there is no capacity now. The client can retry it after a second. */
-export function overloaded(message: string, cause?: unknown): WbError {
-  return new WbError('overloaded', message, { headers: { 'retry-after': '1' } }, { cause })
+/** Returns the error for a request for which there is no capacity now. By default, the client can retry it after a second. */
+export function overloaded(
+  message: string,
+  { cause, retryAfterSeconds = 1 }: { cause?: unknown; retryAfterSeconds?: number } = {},
+): WbError {
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return new WbError('overloaded', message, { headers }, { cause })
 }

@@ -32,6 +32,7 @@ import {
   rerankingServices,
 } from './services.ts'
 import { setup } from './setup.ts'
+import { trash } from './trash.ts'
 import { workspaces } from './workspaces.ts'
 
 /** All routes, by topic. */
@@ -62,6 +63,7 @@ export const api = {
   kb,
   filters,
   documents,
+  trash,
   records,
   jobs,
   agentTemplates,

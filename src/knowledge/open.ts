@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { CallerQueue } from '../access/caller-queue.ts'
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
+import { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import type { Log } from '../base/log.ts'
 import { packageRoot } from '../base/package.ts'
 import { FileReader } from '../formats/file-reader.ts'
@@ -12,12 +13,16 @@ import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { Exporter } from './archive/exporter.ts'
+import { Importer } from './archive/importer.ts'
 import { Compactor } from './compactor.ts'
 import { DocumentChanges } from './document-changes.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
+import { IngestQueue, type IngestQueueLimits } from './ingest/ingest-queue.ts'
+import { RecentVectors } from './ingest/recent-vectors.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { Ingestion } from './ingestion.ts'
 import { Insights } from './insights/insights.ts'
@@ -42,6 +47,7 @@ import {
   kbHandlers,
   type MeasureSearch,
   recordHandlers,
+  trashHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
 import { ResultShaper } from './search/result-shaper.ts'
@@ -50,6 +56,7 @@ import { SentenceSearch } from './search/sentence-search.ts'
 import { ServiceReranking, type ServiceRerankingParts } from './search/service-reranking.ts'
 import { WhyNotSearch } from './search/why-not.ts'
 import { SentenceIndex } from './sentence-index.ts'
+import { Trash, type TrashParts } from './trash/trash.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 
@@ -58,6 +65,7 @@ type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
   readonly reranking: ServiceRerankingParts['services']
   readonly queryLog: QueryLogParts['queryLog']
+  readonly trash: TrashParts['trash']
   readonly openReranker: ServiceRerankingParts['openReranker']
   readonly rows: RowStore
   readonly pager: Pager
@@ -76,8 +84,14 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly indexesAutomatically: boolean
   /** The built-in sentence model; undefined if it is turned off. */
   readonly sentenceModel: Pick<SentenceModel, 'embed'> | undefined
+  readonly ingestQueue: IngestQueueLimits & {
+    /** Maximum size in bytes of the texts that requests process at the same time; jobs can process as much. */
+    readonly inProgressBytes: number
+  }
   /** Called after a job was created. */
   readonly onEnqueued: () => void
+  /** Called after a text was rejected, because too much text is waiting for jobs. */
+  readonly onEnqueueRejected: () => void
   readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
@@ -132,11 +146,26 @@ export function openKnowledge(parts: KnowledgeParts) {
     sentenceIndex?.onGrowth(key)
     if (isFittedByRuntime) await fitting.onChange(key)
   }
-  const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
+  const documents = new Documents({
+    ...parts,
+    bases,
+    rewriter,
+    changes,
+    refitAfter,
+    isTrashEnabled: parts.trash.retentionHours > 0,
+    onRecordsChanged,
+  })
   const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
-  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
-  const ingestion = new Ingestion(ingestParts)
+  const recent = new RecentVectors(parts.clock)
+  const ingestParts = { ...parts, bases, space, recent, index: hosts.index, whenWritable, onRecordsChanged }
+  const { inProgressBytes } = parts.ingestQueue
+  const ingestion = new Ingestion({
+    ...ingestParts,
+    queue: new IngestQueue({ ...parts, limits: parts.ingestQueue, onFull: parts.onEnqueueRejected }),
+    inProgress: new FairByteLimiter(inProgressBytes),
+  })
+  const trash = new Trash({ ...parts, bases, space, whenWritable, onRecordsChanged })
   const files = new FileReader()
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), files, index: hosts.index })
   const queue = new CallerQueue(searchesMax)
@@ -151,7 +180,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),
   }
   return {
-    ingestJob: new IngestJob(ingestParts),
+    ingestJob: new IngestJob({ ...ingestParts, jobsInProgress: new FairByteLimiter(inProgressBytes) }),
     bases,
     documents,
     /** Makes rows visible to everyone, except rows whose visibility was set explicitly. */
@@ -175,6 +204,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     /** Starts the work on vectors that an earlier process did not finish, and the deletion of old records. */
     async resume() {
       queryLog.start()
+      trash.start()
       fitting.resume()
       await sentenceIndex?.resume()
     },
@@ -185,6 +215,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     async close() {
       await queryLog.close()
+      await trash.close()
       await sentenceIndex?.close()
       await files.close()
       await fitting.close()
@@ -202,9 +233,12 @@ export function openKnowledge(parts: KnowledgeParts) {
         queryLog,
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
+        exporter: new Exporter({ ...parts, bases }),
+        importer: new Importer({ ...ingestParts }),
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
+      trash: trashHandlers(trash),
       records: recordHandlers(
         new Records({ ...parts, bases, space, whenWritable, onRecordsChanged, refitAfter }),
       ),

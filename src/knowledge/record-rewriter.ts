@@ -151,9 +151,10 @@ export class RecordRewriter {
       { vectors: !context.isFittedByRuntime, visibility: fullVisibility() },
     )
     const payloads = views.map(payloadOf)
-    const titles = payloads.map(payload => ({
+    const titles = payloads.map((payload, at) => ({
       title: titleOfPayload(payload),
-      context: contextOfPayload(payload),
+      // The vectors of providers are not computed again, so they still contain the stored context.
+      context: context.isFittedByRuntime ? contextOfPayload(payload) : views[at]!.context,
     }))
     const passages = views.map((view, at) => ({ title: embeddedTitle(titles[at]!), text: view.text ?? '' }))
     const { generation, vectors } = context.isFittedByRuntime

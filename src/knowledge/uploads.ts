@@ -1,5 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { queueMember } from '../access/caller-queue.ts'
+import { markdownProperties } from '../base/markdown-properties.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { ChunkPreview, ChunkPreviewForm } from '../contract/chunk-preview.ts'
@@ -8,11 +9,13 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { FileReader } from '../formats/file-reader.ts'
+import { hasSections } from './chunk/sections.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { Docling } from './parse/docling.ts'
 import type { ExtractedText } from './parse/parser.ts'
 import { isTextLike, requireText } from './parse/text.ts'
 import type { PassageOperations } from './passage-operations.ts'
+import { titleOfPayload } from './payload.ts'
 
 /** Chunker settings for attachments. There is no overlap, so the chunks together are exactly the text. */
 const attachmentChunks = {
@@ -69,6 +72,10 @@ export class Uploads {
         ...found,
         ...metadata,
         ingestParser: parser,
+        // The contract lists the metadata that `native` adds.
+        ...(upload.text('parser') !== 'native' && {
+          fileHash: await this.parts.index.run('hashFile', file.path),
+        }),
         ...(version !== null && { ingestParserVersion: version }),
       },
       sourceFilename: file.name,
@@ -115,7 +122,7 @@ export class Uploads {
       layout: layoutOf({ layout, fileType: type, sourceFilename: name }),
       services,
     })
-    return { text, title: metadata?.title ?? null, previews }
+    return { text, title: titleOfPayload(metadata), previews }
   }
 
   private async textOf(
@@ -152,7 +159,10 @@ export class Uploads {
         date,
         places = [],
       } = await files.read(file, isTextLike(file), turn)
-      if (format === 'text') return requireText({ text, parser: 'native', version: null })
+      if (format === 'text') {
+        const metadata = hasSections(file.type, file.name) ? markdownProperties(text) : {}
+        return requireText({ text, parser: 'native', version: null, metadata })
+      }
       return requireText({
         text,
         parser: 'structured',

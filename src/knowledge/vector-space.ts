@@ -1,7 +1,7 @@
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
-import type { Embedder, EmbeddingPurpose } from '../models/embedder.ts'
+import type { Embedder, EmbeddingOptions, EmbeddingPurpose } from '../models/embedder.ts'
 import type { EmbeddedPassage } from '../models/lsa.ts'
 import { requireVectors } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
@@ -47,12 +47,13 @@ export class VectorSpace {
     passages: readonly EmbeddedPassage[],
     purpose: EmbeddingPurpose,
     signal: AbortSignal,
+    options?: EmbeddingOptions,
   ): Promise<EmbeddedVectors> {
     requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.isFittedByRuntime) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding)
-    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose)
+    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose, options)
     return { generation: context.collection.generation, vectors }
   }
 

@@ -5,6 +5,19 @@ import type { FailureFacts } from './endpoint.ts'
 /** Purpose of an embedded text. Some models embed queries and documents differently. */
 export type EmbeddingPurpose = 'document' | 'query'
 
+/**
+ * Patience with a provider that fails or limits requests: a `job` waits for minutes, because its work would be lost otherwise.
+ * A `request` waits for seconds, because a client waits for it.
+ */
+export type EmbeddingPatience = 'request' | 'job'
+
+export interface EmbeddingOptions {
+  /** `request` by default. */
+  readonly patience?: EmbeddingPatience
+  /** Called with the vectors of each request to a provider, also if a later request fails. */
+  readonly onVectors?: (texts: readonly string[], vectors: readonly Float32Array[]) => void
+}
+
 /** Converts texts to vectors of one vector space. */
 export interface Embedder {
   readonly dimension: number
@@ -17,7 +30,12 @@ export interface Embedder {
    *   credential is missing
    * @throws embedding_dimension_mismatch  the model returns vectors of a different dimension
    */
-  embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
+  embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    purpose?: EmbeddingPurpose,
+    options?: EmbeddingOptions,
+  ): Promise<Float32Array[]>
 }
 
 /**

@@ -254,6 +254,7 @@ export interface RecordView {
   readonly id: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
+  readonly context: string | null
   readonly text: string | null
   readonly payload: Payload
   readonly vector?: Float32Array

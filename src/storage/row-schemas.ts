@@ -47,6 +47,14 @@ function accessVersion<K extends string, S extends z.ZodObject>(kind: K, state: 
   })
 }
 
+const documentRow = Document.extend({
+  ingestKey: text,
+  nameKey: text,
+  jobId: text,
+  isVisibilityDecided: z.boolean().optional(),
+  createdAt: z.string().optional(),
+})
+
 /**
  * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be
  * sent in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
@@ -58,13 +66,42 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   embeddingServices: EmbeddingService,
   rerankingServices: RerankingService,
   llmServices: LlmService,
-  knowledgeBases: KnowledgeBase,
-  documents: Document.extend({
-    ingestKey: text,
-    nameKey: text,
-    jobId: text,
-    isVisibilityDecided: z.boolean().optional(),
-    createdAt: z.string().optional(),
+  knowledgeBases: KnowledgeBase.extend({
+    import: z
+      .object({
+        header: z.string(),
+        hash: z.string(),
+        lines: z.int(),
+        documents: z.int(),
+        records: z.int(),
+        documentId: z.string().nullable(),
+        isRestricted: z.boolean(),
+        ownerId: z.string().nullable(),
+      })
+      .optional(),
+  }),
+  documents: documentRow,
+  deletedDocuments: documentRow.extend({
+    entryId: z.string(),
+    deletionId: z.string(),
+    deletedAt: z.string(),
+    generation: z.int(),
+  }),
+  deletedChunks: z.object({
+    workspaceId: z.string(),
+    knowledgeBaseId: z.string(),
+    entryId: z.string(),
+    start: z.int(),
+    chunks: z.array(
+      z.object({
+        id: z.string(),
+        chunkIndex: z.int().nullable(),
+        context: z.string().nullable().optional(),
+        text: z.string().nullable(),
+        payload: z.record(z.string(), z.unknown()),
+        vector: z.string().nullable(),
+      }),
+    ),
   }),
   agents: Agent,
   conversations: Conversation.extend({

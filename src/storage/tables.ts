@@ -46,10 +46,66 @@ export interface DocumentRow extends Document {
   createdAt?: string
 }
 
+/** A deleted document that can be restored. */
+export interface DeletedDocumentRow extends DocumentRow {
+  /** ID of this entry. Several entries can have the same document ID. */
+  entryId: string
+  /** ID that documents have in common that were deleted together. */
+  deletionId: string
+  deletedAt: string
+  /** Generation of the vectors of the chunks. */
+  generation: number
+}
+
+/** Chunks of a deleted document. They have a separate table, so that lists of deleted documents do not read them. */
+export interface DeletedChunksRow {
+  workspaceId: string
+  knowledgeBaseId: string
+  entryId: string
+  /** Index of the first chunk. */
+  start: number
+  chunks: DeletedChunk[]
+}
+
+export interface DeletedChunk {
+  id: string
+  chunkIndex: number | null
+  /** Absent in rows of schema 18. */
+  context?: string | null
+  text: string | null
+  payload: Record<string, unknown>
+  /** Vector: 32-bit floats, little-endian, in base64; null if the runtime computes it again. */
+  vector: string | null
+}
+
 /** A workspace, with its internal fields. */
 export interface WorkspaceRow extends Workspace {
   /** Unique key that consists of the URL and the keyspace; null without a URL. */
   databaseKey?: string | null
+}
+
+/** A knowledge base, with its internal fields. */
+export interface KnowledgeBaseRow extends KnowledgeBase {
+  /** Progress of an import; absent unless `importing` is true. */
+  import?: ImportProgress
+}
+
+/** How far a file has been imported. */
+export interface ImportProgress {
+  /** Hash of the first line. */
+  header: string
+  /** Hash of all lines so far. */
+  hash: string
+  /** Number of lines so far. */
+  lines: number
+  documents: number
+  records: number
+  /** The document to which the next chunks belong; null before the first document. */
+  documentId: string | null
+  /** True if every request of the import needs row-level access and `manage:access`. */
+  isRestricted: boolean
+  /** The principal that started the import; null if it has none, or without row-level access. */
+  ownerId: string | null
 }
 
 /** A job, with its internal fields. */
@@ -287,7 +343,7 @@ export const tables = {
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeBases: declareTable<KnowledgeBase>({
+  knowledgeBases: declareTable<KnowledgeBaseRow>({
     name: 'knowledge_bases',
     key: ['workspaceId', 'knowledgeBaseId'],
     unique: { collection: ['workspaceId', 'vectorCollection'] },
@@ -310,6 +366,29 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
       byIngestKey: ['ingestKey', 'ordinal'],
+    },
+  }),
+  deletedDocuments: declareTable<DeletedDocumentRow>({
+    name: 'deleted_documents',
+    hasTags: true,
+    key: ['workspaceId', 'entryId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
+      byTime: ['deletedAt', 'ordinal'],
+      byOrdinal: ['ordinal'],
+    },
+  }),
+  deletedChunks: declareTable<DeletedChunksRow>({
+    name: 'deleted_chunks',
+    key: ['workspaceId', 'entryId', 'start'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byEntry: ['workspaceId', 'entryId', 'start'],
     },
   }),
   agents: declareTable<Agent>({
@@ -475,6 +554,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
       byStatus: ['status', 'ordinal'],
+      byTurn: ['status', 'workspaceId', 'ordinal'],
       byLease: ['status', 'leaseUntil', 'ordinal'],
       byEnd: ['endedAt', 'ordinal'],
     },

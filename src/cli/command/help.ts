@@ -62,6 +62,7 @@ const commandOrder = [
   'add',
   'chunk',
   'ingest',
+  'sync',
   'search',
   'why-not',
   'show',
@@ -69,6 +70,7 @@ const commandOrder = [
   'insights',
   'compact',
   'export',
+  'import',
   'watch',
   'chunks',
   'preview',
@@ -97,6 +99,7 @@ const commandOrder = [
   'revoke',
   'cancel',
   'delete',
+  'restore',
   'remove',
 ]
 

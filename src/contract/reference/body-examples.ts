@@ -80,6 +80,13 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   'mcpServers.review': { accept: [{ name: 'search_tickets', hash }] },
   'kb.create': { name: 'handbook', description: 'How we work' },
   'kb.update': { description: 'How we work, since 2024' },
+  'kb.beginImport': {
+    header:
+      '{"format":"workbase-knowledge-base","version":1,"createdAt":"2026-01-31T09:00:00.000Z","name":"handbook"}',
+    name: 'handbook',
+  },
+  'kb.importLines': { from: 1, lines: ['{"end":{"documents":0,"records":0,"sha256":"e3b0c4429"}}'] },
+  'kb.rename': { name: 'manual' },
   'kb.search': { text: 'How many days of vacation?', topK: 5, filter: { lang: 'en', year: { $gte: 2023 } } },
   'kb.whyNot': {
     text: 'How many days of vacation?',
@@ -98,6 +105,9 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   'documents.update': { metadata: { customer: 'Acme', signed: true } },
   'documents.bulkDelete': { documentIds: [id] },
+  'documents.checkFiles': { files: [{ sourceFilename: 'handbook.pdf', fileHash: 'a'.repeat(64) }] },
+  'trash.bulkRestore': { entryIds: [id] },
+  'trash.bulkDelete': { entryIds: [id] },
   'documents.ingest': {
     text: 'Everyone has 28 days of vacation per year.',
     sourceFilename: 'vacation.md',

@@ -1,6 +1,7 @@
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
+import type { FairByteLimiter } from '../../base/fair-byte-limiter.ts'
 import { sha256 } from '../../base/id.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
@@ -10,7 +11,7 @@ import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
-import type { IngestParts } from '../ingestion.ts'
+import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { type EmbeddedVectors, passagesOf } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
@@ -22,6 +23,8 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './document-writes.ts'
+import { modelOf } from './recent-vectors.ts'
+import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
 
@@ -39,11 +42,16 @@ interface IngestWork {
   readonly actor: Actor | undefined
 }
 
+interface IngestJobParts extends IngestParts {
+  /** Limits the texts that jobs process at the same time. */
+  readonly jobsInProgress: FairByteLimiter
+}
+
 type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
 
 /** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
-  constructor(private readonly parts: IngestParts) {}
+  constructor(private readonly parts: IngestJobParts) {}
 
   /**
    * Chunks, embeds and writes the document of a job. Stores vectors from a provider for later attempts.
@@ -59,7 +67,14 @@ export class IngestJob {
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
-    const work = { claim, context, body, actor }
+    const bytes = sizeInMemory(body.text)
+    await this.parts.jobsInProgress.run({ workspaceId, bytes, signal: claim.signal }, () =>
+      this.process({ claim, context, body, actor }),
+    )
+  }
+
+  private async process(work: IngestWork): Promise<void> {
+    const { claim, context } = work
     await this.setStage(work, { status: 'chunking' })
     const chunked = await this.chunk(work)
     const total = chunked.chunks.length
@@ -143,9 +158,10 @@ export class IngestJob {
 
   /** Requests a batch of vectors from the provider only if no earlier attempt has stored it. */
   private async embedWithProvider(
-    { claim, context }: IngestWork,
+    work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
+    const { claim, context } = work
     const { generation } = context.collection
     const size = concurrentTextsMax(context.embedding)
     const hashSource = (batch: readonly EmbeddedPassage[]) =>
@@ -156,14 +172,30 @@ export class IngestJob {
       if (batch.start !== vectors.length || batch.source !== hashSource(texts)) break
       vectors.push(...batch.vectors)
     }
+    if (vectors.length === passages.length) return { generation, vectors }
+    const rest = passages.slice(vectors.length)
+    const reused = await ReusedVectors.open(this.parts, await this.versionsOf(work), rest)
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      const embedded = await reused.embed(batch, claim.signal, 'job')
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
     return { generation, vectors }
+  }
+
+  /** Returns the documents that this document will probably replace, as far as the creator of the job may see them. */
+  private async versionsOf({ claim, context, actor }: IngestWork): Promise<TextVersions> {
+    const { row, ordinal } = await this.requireDocument(claim)
+    const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
+    const { visibility } = access.openChange(context.base, { action: 'ingest' })
+    const isVisible = documentMatcher(visibility)
+    const named = { name: row.sourceFilename, domain: domainOf(access, row.ownerPrincipalId) }
+    const replaced = (await documentsWithName(this.parts.rows, context, named))
+      .filter(other => other.ordinal < ordinal && isVisible(other.row))
+      .map(other => other.row)
+    return { context, access, visibility, replaced }
   }
 
   /**
@@ -235,10 +267,4 @@ export class IngestJob {
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }
   }
-}
-
-/** Returns the properties that identify the model. Vectors of different models cannot be compared. */
-function modelOf({ embedding }: BaseContext) {
-  const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
-  return [embeddingServiceId, provider, modelName, embeddingDimension]
 }

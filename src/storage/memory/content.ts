@@ -540,9 +540,9 @@ function comparePositions(a: RecordPosition, b: RecordPosition): number {
 }
 
 function toRecordView(
-  { record, id, documentId, chunkIndex, text, payload }: MemoryRecord,
+  { record, id, documentId, chunkIndex, context = null, text, payload }: MemoryRecord,
   vector: Float32Array | undefined,
 ): RecordView {
-  const view = { record, id, documentId, chunkIndex, text, payload: structuredClone(payload) }
+  const view = { record, id, documentId, chunkIndex, context, text, payload: structuredClone(payload) }
   return vector ? { ...view, vector: Float32Array.from(vector) } : view
 }

@@ -1,3 +1,4 @@
+import { eighteenthMigration } from './eighteenth.ts'
 import { eighthMigration } from './eighth.ts'
 import { eleventhMigration } from './eleventh.ts'
 import { fifteenthMigration } from './fifteenth.ts'
@@ -5,6 +6,7 @@ import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourteenthMigration } from './fourteenth.ts'
 import { fourthMigration } from './fourth.ts'
+import { nineteenthMigration } from './nineteenth.ts'
 import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventeenthMigration } from './seventeenth.ts'
@@ -38,4 +40,6 @@ export const migrations: readonly string[] = [
   fifteenthMigration,
   sixteenthMigration,
   seventeenthMigration,
+  eighteenthMigration,
+  nineteenthMigration,
 ]

@@ -1,6 +1,4 @@
-/**
- * Adds the lines that are embedded between the title and the text of a record. Records of earlier versions have none, as their vectors.
- */
+/** Adds an index of jobs by status and workspace, so that workspaces take turns. */
 export const seventeenthMigration = `
-ALTER TABLE record ADD COLUMN context TEXT;
+CREATE INDEX jobs_byTurn ON jobs (status, workspaceId);
 `
