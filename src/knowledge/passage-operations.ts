@@ -32,7 +32,7 @@ import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
 import { tableHeadsAt } from './chunk/tables.ts'
 import { extractText } from './parse/text.ts'
-import { type ChunkContext, contextOf } from './payload.ts'
+import { type ChunkContext, contextOfChunk } from './payload.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -167,7 +167,7 @@ function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
 /** Returns the input of embedders for the chunks of a document. */
 export function passagesOf(title: string | null, chunks: readonly TextChunk[]): EmbeddedPassage[] {
   return chunks.map(chunk => ({
-    title: embeddedTitle({ title, context: contextOf(title, chunk) }),
+    title: embeddedTitle({ title, context: contextOfChunk(title, chunk) }),
     text: chunk.text,
   }))
 }

@@ -25,15 +25,15 @@ export interface ChunkContext {
  * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the heads of
  * its table. Null if there are none.
  */
-export function contextOf(title: string | null, { section, tableHeads }: ChunkContext): string | null {
+export function contextOfChunk(title: string | null, { section, tableHeads }: ChunkContext): string | null {
   const lines = [sectionBelow(title, section), tableHeads].filter(line => line)
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-/** Returns the context of a stored chunk: see {@link contextOf}. */
+/** Returns the context of a stored chunk: see {@link contextOfChunk}. */
 export function contextOfPayload(payload: Payload): string | null {
   const { [sectionPayloadKey]: section, [tableHeadsPayloadKey]: tableHeads } = payload
-  return contextOf(titleOfPayload(payload), {
+  return contextOfChunk(titleOfPayload(payload), {
     section: typeof section === 'string' ? section : undefined,
     tableHeads: typeof tableHeads === 'string' ? tableHeads : undefined,
   })

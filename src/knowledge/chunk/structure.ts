@@ -198,7 +198,7 @@ class StructurePacker {
     })
   }
 
-  /** Returns the first break from `low` on that is at most the overlap before `start`; `start` if there is none. */
+  /** Returns the first break from `low` on that is within the overlap before `start`, or `start` without such a break. */
   #overlapStart(low: number, start: number, end: number): number {
     const { maxChars } = this.#options
     for (let at = lowerBound(this.#starts, low); this.#starts[at]! < start; at++) {

@@ -10,7 +10,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
-import { contextOf, requireInheritedSize, titleOfPayload } from '../payload.ts'
+import { contextOfChunk, requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
 export type ChunkedText = Omit<PreparedText, 'embedded'>
@@ -96,7 +96,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
     documentId,
     chunkIndex,
     title,
-    context: contextOf(title, { section, tableHeads }),
+    context: contextOfChunk(title, { section, tableHeads }),
     text,
     payload: {
       ...policyPayload(document),
