@@ -52,6 +52,7 @@ test('chunks are embedded with their headings, and again if a heading changes', 
     const texts = embeddedTexts(provider).map(passage =>
       passage
         .replace(/ x+|#+ /g, '')
+        .trim()
         .split(/\n+/)
         .join('/'),
     )
