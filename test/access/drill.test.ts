@@ -53,7 +53,9 @@ async function drill(
 
 test('each route below a workspace is tested in a drill, or declared to have no content', () => {
   const declared = [...workspaceRoutes.keys()].sort()
-  const tested = [plantingRoutes, historyProbes, readProbes, trashProbes, changeProbes].flatMap(each => [...each.keys()])
+  const tested = [plantingRoutes, historyProbes, readProbes, trashProbes, changeProbes].flatMap(each => [
+    ...each.keys(),
+  ])
   expect([...tested, ...routesWithoutContent.keys()].sort()).toEqual(declared)
 })
 
@@ -67,7 +69,9 @@ test('a drill finds no leaks, and each route shows canaries or refuses requests 
   expect(report.policies.map(({ dsl }) => dsl)).toEqual([null, teamPolicy])
   const proofs = new Map([
     ...plantingRoutes,
-    ...[...historyProbes, ...readProbes, ...trashProbes, ...changeProbes].map(([name, { proof }]) => [name, proof] as const),
+    ...[...historyProbes, ...readProbes, ...trashProbes, ...changeProbes].map(
+      ([name, { proof }]) => [name, proof] as const,
+    ),
   ])
   const results = new Map(report.routes.map(result => [result.name, result]))
   for (const [name, proof] of proofs) {
