@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { sha256 } from '../base/id.ts'
-import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { ChunkPreview } from '../contract/chunk-preview.ts'
-import type { Ingest } from '../contract/documents.ts'
 import { limits } from '../contract/limits.ts'
 import {
   type EmbeddedPassage,
@@ -16,23 +14,13 @@ import {
   Sample,
 } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder-embedder.ts'
-import {
-  type Collection,
-  type CollectionKey,
-  type ContentStore,
-  embeddedTitle,
-  type FitResult,
-  type FittedSpaces,
-} from '../storage/content.ts'
+import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type ChunkerSettings, createChunker, measureSentenceTokens } from './chunk/index.ts'
-import { placesAt } from './chunk/places.ts'
-import { sectionsAt } from './chunk/sections.ts'
-import { tableHeadsAt } from './chunk/tables.ts'
+import { type ChunkerSettings, measureSentenceTokens } from './chunk/index.ts'
+import { type ChunkedText, type ChunkInput, chunkText, passagesOf } from './chunk-text.ts'
 import { extractText } from './parse/text.ts'
-import { type ChunkContext, contextOfChunk } from './payload.ts'
 
 /** Vectors, and the generation of their space. */
 export interface EmbeddedVectors {
@@ -48,19 +36,8 @@ export interface EmbeddedQuery {
   readonly unknownWords: readonly string[]
 }
 
-/** A chunk, which is a slice of the text. Its context is undefined if the text is not Markdown. */
-export interface TextChunk extends ChunkContext {
-  /** Offset of the chunk in the text, in UTF-16 units. */
-  readonly start: number
-  readonly text: string
-  /** Place of the file in which the chunk starts; undefined if the file has no places. */
-  readonly place?: TextPlace | undefined
-}
-
 /** The chunks of a text, with their vectors if the runtime fits the space. */
-export interface PreparedText {
-  readonly chunkerId: string
-  readonly chunks: TextChunk[]
+export interface PreparedText extends ChunkedText {
   readonly embedded: EmbeddedVectors | undefined
 }
 
@@ -82,14 +59,9 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     extract: extractText,
 
     /** Chunks a text, and embeds the chunks if their space is fitted. */
-    async prepare(input: {
-      text: string
-      title: string | null
-      service: ChunkerSettings
-      override: Ingest['chunker']
-      layout: TextLayout
-      fittedIn: CollectionKey | undefined
-    }): Promise<PreparedText> {
+    async prepare(
+      input: ChunkInput & { title: string | null; fittedIn: CollectionKey | undefined },
+    ): Promise<PreparedText> {
       const chunked = chunkText(input)
       const passages = passagesOf(input.title, chunked.chunks)
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
@@ -119,31 +91,8 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
   } satisfies ThreadOperations
 }
 
-interface ChunkInput {
-  readonly text: string
-  readonly service: ChunkerSettings
-  readonly override: Ingest['chunker']
-  readonly layout: TextLayout
-}
-
 interface PreviewInput extends Pick<ChunkInput, 'text' | 'layout'> {
   readonly services: readonly ChunkerSettings[]
-}
-
-function chunkText({ text, service, override, layout }: ChunkInput): Omit<PreparedText, 'embedded'> {
-  const chunker = createChunker(service, override)
-  const spans = chunker.chunk(text, layout.isCode)
-  const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
-  const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
-  const places = placesAt(text, spans, layout.places)
-  const chunks = spans.map(({ start, end }, at) => ({
-    start,
-    text: text.slice(start, end),
-    section: sections[at],
-    tableHeads: tableHeads[at],
-    place: places[at],
-  }))
-  return { chunkerId: chunker.id, chunks }
 }
 
 function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
@@ -162,14 +111,6 @@ function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
       sheet: place?.sheet ?? null,
     }))
   return { chunkerId, chunkTotal: chunks.length, chunks: shown }
-}
-
-/** Returns the input of embedders for the chunks of a document. */
-export function passagesOf(title: string | null, chunks: readonly TextChunk[]): EmbeddedPassage[] {
-  return chunks.map(chunk => ({
-    title: embeddedTitle({ title, context: contextOfChunk(title, chunk) }),
-    text: chunk.text,
-  }))
 }
 
 /** The vector of a record in a candidate space. */

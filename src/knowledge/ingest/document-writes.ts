@@ -7,13 +7,12 @@ import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../..
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { ChunkedText } from '../chunk-text.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
+import type { EmbeddedVectors } from '../passage-operations.ts'
 import { contextOfChunk, requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
-
-export type ChunkedText = Omit<PreparedText, 'embedded'>
 
 /** The chunks of a text and their vectors, in the same order. */
 export type EmbeddedChunks = ChunkedText & EmbeddedVectors

@@ -10,19 +10,15 @@ import type { EmbeddedPassage } from '../../models/lsa.ts'
 import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
+import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import { type EmbeddedVectors, passagesOf } from '../passage-operations.ts'
+import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
-import {
-  type ChunkedText,
-  chunkInsertion,
-  documentDeletionWrites,
-  type EmbeddedChunks,
-} from './document-writes.ts'
+import { chunkInsertion, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { modelOf } from './recent-vectors.ts'
 import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'

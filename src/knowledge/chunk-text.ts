@@ -1,0 +1,60 @@
+import type { TextLayout, TextPlace } from '../base/text-layout.ts'
+import type { Ingest } from '../contract/documents.ts'
+import type { EmbeddedPassage } from '../models/lsa.ts'
+import { embeddedTitle } from '../storage/content.ts'
+import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { placesAt } from './chunk/places.ts'
+import { sectionsAt } from './chunk/sections.ts'
+import { tableHeadsAt } from './chunk/tables.ts'
+import { type ChunkContext, contextOfChunk } from './payload.ts'
+
+/** A chunk, which is a slice of the text. Its context is undefined if the text is not Markdown. */
+export interface TextChunk extends ChunkContext {
+  /** Offset of the chunk in the text, in UTF-16 units. */
+  readonly start: number
+  readonly text: string
+  /** Place of the file in which the chunk starts; undefined if the file has no places. */
+  readonly place?: TextPlace | undefined
+}
+
+export interface ChunkedText {
+  readonly chunkerId: string
+  readonly chunks: TextChunk[]
+}
+
+/** A text to chunk. */
+export interface ChunkInput {
+  readonly text: string
+  readonly service: ChunkerSettings
+  readonly override: Ingest['chunker']
+  readonly layout: TextLayout
+}
+
+/**
+ * Chunks a text.
+ *
+ * @throws invalid_chunker
+ */
+export function chunkText({ text, service, override, layout }: ChunkInput): ChunkedText {
+  const chunker = createChunker(service, override)
+  const spans = chunker.chunk(text, layout.isCode)
+  const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
+  const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
+  const places = placesAt(text, spans, layout.places)
+  const chunks = spans.map(({ start, end }, at) => ({
+    start,
+    text: text.slice(start, end),
+    section: sections[at],
+    tableHeads: tableHeads[at],
+    place: places[at],
+  }))
+  return { chunkerId: chunker.id, chunks }
+}
+
+/** Returns the input of embedders for the chunks of a document. */
+export function passagesOf(title: string | null, chunks: readonly TextChunk[]): EmbeddedPassage[] {
+  return chunks.map(chunk => ({
+    title: embeddedTitle({ title, context: contextOfChunk(title, chunk) }),
+    text: chunk.text,
+  }))
+}
