@@ -10,9 +10,9 @@ export default class KbChunk extends WbCommand {
   static override description =
     'Splits a file as an ingest would, and prints the chunks. With --compare, prints the chunks of several chunkers side by side. A chunker is the name of a chunking service or of a preset.'
   static override examples = [
-    'wb kb chunk README.md',
-    'wb kb chunk README.md --compare passages,structure',
-    'wb kb chunk README.md --compare structure,structure-tokens-200 --json | jq .previews[].chunkTotal',
+    'wb kb chunk papers/flow.md',
+    'wb kb chunk papers/flow.md --compare passages,structure',
+    'wb kb chunk papers/flow.md --compare structure,structure-tokens-200 --json | jq ".previews[].chunkTotal"',
   ]
   static override args = {
     file: Args.string({ ignoreStdin: true, required: true, description: 'path of the file' }),
