@@ -25,7 +25,7 @@ export function sourceAddress(
   return url.href
 }
 
-/** Returns the path of a file in a folder, or undefined if there is none. */
+/** Returns the path of a file in a folder; undefined if it does not exist there. */
 function fileIn(folder: string, name: string): string | undefined {
   const path = resolve(folder, name)
   const within = relative(folder, path)

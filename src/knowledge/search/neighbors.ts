@@ -24,7 +24,7 @@ interface Passage {
   readonly candidate: ShapedCandidate
   /** Rank of the candidate before joining, from 1. */
   readonly from: number
-  /** Undefined if the candidate cannot be joined. Gets shorter if a chunk in it becomes a separate passage. */
+  /** Undefined if the candidate cannot be joined. Gets shorter if a chunk in it becomes another passage. */
   range?: ChunkRange
   /** Part of the range that consists of the candidate and merged ones. */
   readonly merged?: ChunkRange
