@@ -32,6 +32,7 @@ const wordsPerPage = 400
 const pagesPerFile = 100
 const pdfFiles = 20
 const rounds = 5
+const warmUps = 4
 const searchPauseMs = 50
 const quietSearches = 200
 
@@ -70,11 +71,11 @@ async function measurePdf(folder: string): Promise<void> {
   }
   const ways = { 'library alone': () => readWithLibrary(path), 'reading thread': readOnThread }
   const rates = Object.fromEntries(Object.keys(ways).map((name): [string, number[]] => [name, []]))
-  for (let round = -1; round < rounds; round++)
+  for (let round = -warmUps; round < rounds; round++)
     for (const [name, read] of Object.entries(ways)) {
       const started = performance.now()
       const pages = await read()
-      // The first round starts the thread and compiles the code.
+      // The first rounds start the thread and compile the code.
       if (round >= 0) rates[name]!.push((1_000 * pages) / (performance.now() - started))
     }
   await reader.close()

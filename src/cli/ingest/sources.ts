@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { pMapIterable } from 'p-map'
 import { extensionOf } from '../../base/file-extension.ts'
 import { sha256 } from '../../base/id.ts'
 import { markdownProperties } from '../../base/markdown-properties.ts'
@@ -34,6 +35,8 @@ import {
   replacementOf,
 } from './text-types.ts'
 import { type FetchedFolder, type WalkedItem, type WalkOptions, walk } from './walk.ts'
+
+const readsAheadMax = 4
 
 /** Selects the files and the standard input to ingest. */
 export interface IngestSelection extends WalkOptions {
@@ -78,17 +81,16 @@ export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterabl
   }
 }
 
-/** Yields all items of a selection. Each file is read when the caller requests its item. */
+/** Yields all items of a selection. Reads up to {@link readsAheadMax} files before the caller requests their items. */
 export async function* readSources(
   selection: IngestSelection,
   files: AsyncIterable<WalkedItem> = walkSelection(selection),
 ): AsyncGenerator<IngestItem> {
   const { stdin, prefix = '' } = selection
   if (stdin) yield* readStdin(stdin)
-  for await (const item of files) {
-    if ('kind' in item) yield item
-    else yield* readFileSources({ ...item, name: prefix + item.name })
-  }
+  const itemsOf = async (item: WalkedItem) =>
+    'kind' in item ? [item] : readFileSources({ ...item, name: prefix + item.name })
+  for await (const items of pMapIterable(files, itemsOf, { concurrency: readsAheadMax })) yield* items
 }
 
 async function* readStdin({
@@ -101,11 +103,10 @@ async function* readStdin({
   else yield textItem(file, await readStream(stream))
 }
 
-async function* readFileSources(file: FileToRead): AsyncGenerator<IngestItem> {
+async function readFileSources(file: FileToRead): Promise<Iterable<IngestItem> | AsyncIterable<IngestItem>> {
   const unsupported = unsupportedTypeItem(file)
-  if (unsupported) yield unsupported
-  else if (isJsonLines(file.name)) yield* readJsonLinesOrText(file)
-  else yield await readDocument(file)
+  if (unsupported) return [unsupported]
+  return isJsonLines(file.name) ? readJsonLinesOrText(file) : [await readDocument(file)]
 }
 
 /** Reads a file as one document. */
