@@ -8,6 +8,7 @@ import {
   lenientJsonBody,
 } from './content-routes.ts'
 import { boundedText, isoTimestamp, metadata, timestampInput, visibleTo, withErrorCode } from './fields.ts'
+import { DocumentExplanation } from './ingest-report.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
 import { limitParameter, pageOfItems, pageQuery } from './page.ts'
@@ -168,6 +169,16 @@ export const documents = {
     summary: 'Show a document',
     access: member('read:content'),
     replies: { 200: Document },
+    errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],
+  }),
+  explain: route({
+    method: 'GET',
+    path: `${knowledgeBasePath}/documents/:documentId/explain`,
+    summary: 'Explain how a document was ingested',
+    description:
+      'Returns a report of the last ingest of the document: its stages with their times, the parser and the chunker, sizes, requests to the provider of the embedding service, and the reason of a failure. For a document that is being ingested, it also returns the job. A file whose text could not be extracted has no document.',
+    access: member('read:content'),
+    replies: { 200: DocumentExplanation },
     errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],
   }),
   update: route({

@@ -113,6 +113,10 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
   })),
+  probeEachDocument('documents.explain', ({ base, documentId }) => ({
+    knowledgeBaseId: base.knowledgeBaseId,
+    documentId,
+  })),
   probeEachDocument('documents.chunks', ({ base, documentId }) => ({
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,

@@ -2,12 +2,12 @@ import type { Caller } from '../access/caller.ts'
 import type { AccessOf } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
-import { presentableMessage } from '../base/redact.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { Document } from '../contract/documents.ts'
-import { WbError } from '../contract/errors.ts'
+import type { IngestReport } from '../contract/ingest-report.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
+import { describeFailure, endReport, enterStage, failReport, newIngestReport } from '../jobs/ingest-report.ts'
 import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
@@ -28,6 +28,7 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
+import { reportChunks, reportRequest } from './ingest/report-chunks.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
@@ -49,6 +50,9 @@ export type IngestResult =
 export type EnqueueResult =
   | { readonly kind: 'enqueued'; readonly document: Document; readonly job: Job }
   | ExistingDocument
+
+/** Chunks with their vectors, and the report of how they were made. */
+type PreparedIngest = EmbeddedChunks & { readonly report: IngestReport }
 
 export interface IngestParts {
   readonly rows: RowStore
@@ -87,7 +91,7 @@ export class Ingestion {
     body: StructuredIngest,
     caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
-    let prepared: EmbeddedChunks | undefined
+    let prepared: PreparedIngest | undefined
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
       if (!prepared) {
         prepared = await this.prepare(accepted, caller)
@@ -153,13 +157,19 @@ export class Ingestion {
     throw concurrentChange()
   }
 
-  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<EmbeddedChunks> {
+  private async prepare(
+    accepted: AcceptedIngest,
+    caller: Pick<Caller, 'signal'>,
+  ): Promise<PreparedIngest> {
     const { context, body } = accepted
+    const { clock } = this.parts
+    const received = newIngestReport(clock.now(), Buffer.byteLength(body.text), body.extraction)
+    let report = enterStage(received, 'chunking', clock.now())
     try {
       const { bases, chunking } = this.parts
       const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOfPayload(body.metadata)
-      const { embedded, ...chunked } = await this.parts.index.run('prepare', {
+      const { embedded, embeddingMs, ...chunked } = await this.parts.index.run('prepare', {
         text: body.text,
         title,
         service,
@@ -167,11 +177,16 @@ export class Ingestion {
         layout: layoutOf(body),
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
-      if (embedded) return { ...chunked, ...embedded }
+      const chunkedAtMs = clock.now() - Math.round(embeddingMs)
+      report = enterStage(reportChunks(report, context, { ...chunked, title }), 'embedding', chunkedAtMs)
+      if (embedded) return { ...chunked, ...embedded, report: endReport(report, clock.now()) }
       const passages = chunked.chunks.map(({ text }) => ({ title, text }))
-      return { ...chunked, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
+      const vectors = await this.parts.space.embed(context, passages, 'document', caller.signal, () => {
+        report = reportRequest(report)
+      })
+      return { ...chunked, ...vectors, report: endReport(report, clock.now()) }
     } catch (error) {
-      await this.storeFailed(accepted, error)
+      await this.storeFailed(accepted, error, report)
       throw error
     }
   }
@@ -179,14 +194,16 @@ export class Ingestion {
   /** Returns a string if the ingest must be retried, because the vector space or other rows have changed. */
   private async write(
     accepted: AcceptedIngest,
-    prepared: EmbeddedChunks,
+    prepared: PreparedIngest,
   ): Promise<IngestResult | 'space changed' | 'rows changed'> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
-    const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
+    const { report: ingestReport } = prepared
+    const row = { ...document, ingestKey, nameKey, ingestReport }
+    const writes = replacementWrites(accepted, accepted.replaced, row)
     const outcome = await context.store.write(
       [...writes.changes, ...chunkInsertion(context, document, prepared)],
       writes.rows,
@@ -202,12 +219,21 @@ export class Ingestion {
   private async writeQueued(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
+    const nowMs = Date.parse(now)
+    const received = newIngestReport(nowMs, Buffer.byteLength(accepted.body.text), accepted.body.extraction)
+    const ingestReport = enterStage(received, 'queued', nowMs)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
     const { body, access } = accepted
     const { job, writes } = newJob(document, { body, actor: access.actor }, this.parts.clock)
     // An older document with this name keeps its name key until the job replaces the document.
     const isNameTaken = accepted.replaced.some(({ row }) => row.nameKey === nameKey)
-    const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
+    const row = {
+      ...document,
+      ingestKey,
+      nameKey: isNameTaken ? null : nameKey,
+      jobId: job.jobId,
+      ingestReport,
+    }
     const deleted = accepted.replaced.filter(({ row }) => row.documentId === document.documentId)
     const replacement = replacementWrites(accepted, deleted, row)
     const outcome = await context.store.write(replacement.changes, [...replacement.rows, ...writes])
@@ -228,21 +254,17 @@ export class Ingestion {
   }
 
   /** Stores the document as failed, with its error. The same text can then be ingested again. */
-  private async storeFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
+  private async storeFailed(accepted: AcceptedIngest, error: unknown, report: IngestReport): Promise<void> {
     const { context } = accepted
-    const errorMessage = presentableMessage(
-      error instanceof WbError ? error.message : 'the text could not be ingested',
-    )
-    const document = createDocument(accepted, {
-      status: 'failed',
-      errorMessage,
-      updatedAt: timestamp(this.parts.clock),
-    })
+    const failure = describeFailure(error)
+    const updatedAt = timestamp(this.parts.clock)
+    const document = createDocument(accepted, { status: 'failed', errorMessage: failure.message, updatedAt })
     const earlierFailures = accepted.replaced.filter(({ row }) => row.status === 'failed')
     const writes = replacementWrites(accepted, earlierFailures, {
       ...document,
       ingestKey: null,
       nameKey: null,
+      ingestReport: failReport(report, failure, Date.parse(updatedAt)),
     })
     await context.store.write(writes.changes, writes.rows)
   }

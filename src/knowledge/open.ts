@@ -137,7 +137,8 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
   const ingestion = new Ingestion(ingestParts)
   const files = new FileReader()
-  const uploads = new Uploads({ docling: new Docling(parts.docling, parts), files, index: hosts.index })
+  const docling = new Docling(parts.docling, parts)
+  const uploads = new Uploads({ ...parts, docling, files, index: hosts.index })
   const queue = new CallerQueue(searchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)

@@ -1,3 +1,4 @@
+import { stopwatch } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { ThreadOperations } from '../base/threads.ts'
@@ -17,6 +18,7 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import type { ChunkOptions } from './chunk/chunker.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
@@ -50,8 +52,11 @@ export interface TextChunk {
 /** The chunks of a text, with their vectors if the runtime fits the space. */
 export interface PreparedText {
   readonly chunkerId: string
+  readonly chunkOptions: ChunkOptions
   readonly chunks: TextChunk[]
   readonly embedded: EmbeddedVectors | undefined
+  /** Time that embedding took, in milliseconds. */
+  readonly embeddingMs: number
 }
 
 /** Number of passages per read during a fit. */
@@ -89,8 +94,10 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
         place: places[at],
       }))
       const passages = chunks.map(({ text }) => ({ title: input.title, text }))
+      const elapsedMs = stopwatch()
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
-      return { chunkerId: chunker.id, chunks, embedded }
+      const embeddingMs = elapsedMs()
+      return { chunkerId: chunker.id, chunkOptions: chunker.options, chunks, embedded, embeddingMs }
     },
 
     embed: (input: { key: CollectionKey; passages: readonly EmbeddedPassage[] }) =>

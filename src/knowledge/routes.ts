@@ -145,6 +145,10 @@ export function documentHandlers(
       body: await documentsModule.create(params, body, caller),
     }),
     show: async ({ params }, caller) => ({ status: 200, body: await documentsModule.get(params, caller) }),
+    explain: async ({ params }, caller) => ({
+      status: 200,
+      body: await documentsModule.explain(params, caller),
+    }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await documentsModule.update(params, body, caller),

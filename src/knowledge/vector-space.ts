@@ -38,6 +38,7 @@ export class VectorSpace {
   /**
    * Embeds passages in the current space. Sends no request to a provider if there are no passages.
    *
+   * @param onRequest  called before each request to a provider
    * @returns vectors of the collection's dimension, and the generation of their space
    * @throws vector_collection_required  the collection has no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
@@ -47,12 +48,13 @@ export class VectorSpace {
     passages: readonly EmbeddedPassage[],
     purpose: EmbeddingPurpose,
     signal: AbortSignal,
+    onRequest?: () => void,
   ): Promise<EmbeddedVectors> {
     requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.isFittedByRuntime) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding)
-    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose)
+    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose, onRequest)
     return { generation: context.collection.generation, vectors }
   }
 

@@ -11,13 +11,19 @@ export interface Embedder {
   /**
    * Embeds texts.
    *
-   * @param purpose  `document` by default
+   * @param purpose    `document` by default
+   * @param onRequest  called before each request to a provider, without retries
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
    * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
    *   credential is missing
    * @throws embedding_dimension_mismatch  the model returns vectors of a different dimension
    */
-  embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
+  embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    purpose?: EmbeddingPurpose,
+    onRequest?: () => void,
+  ): Promise<Float32Array[]>
 }
 
 /**

@@ -39,7 +39,7 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
   const dialect = dialects[settings.provider]
   return {
     dimension: service.embeddingDimension,
-    async embed(texts, signal, purpose = 'document') {
+    async embed(texts, signal, purpose = 'document', onRequest = () => {}) {
       signal.throwIfAborted()
       if (texts.length === 0) return []
       const callSettings = await embeddingCallSettings(settings)
@@ -48,6 +48,7 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
         const responseBytesMax = values * bytesPerValueMax + otherBytesMax
         const client = openProviderClient({ ...callSettings, responseBytesMax }, outbound)
         const body = dialect.body(service, batch.texts, purpose)
+        onRequest()
         const response = await client.post(dialect.path, body, batchSignal).catch(error => {
           if (!(error instanceof ProviderFailure)) throw error
           throw embedderFailure(service, error.reason, error.facts, error.cause)

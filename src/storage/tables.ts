@@ -6,6 +6,7 @@ import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { ImageInput } from '../contract/images.ts'
+import type { IngestReport } from '../contract/ingest-report.ts'
 import type { LoggedSearch } from '../contract/insights.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
@@ -44,6 +45,8 @@ export interface DocumentRow extends Document {
    * its ID, and is older, refers to a deleted document that had the same ID.
    */
   createdAt?: string
+  /** Record of the last ingest; absent for a document without text, or of an earlier version. */
+  ingestReport?: IngestReport
 }
 
 /** A workspace, with its internal fields. */

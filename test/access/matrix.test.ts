@@ -201,6 +201,7 @@ describe('routes opened by a fine-grained scope', () => {
       `GET ${KB}/documents`,
       `GET ${KB}/documents/:documentId`,
       `GET ${KB}/documents/:documentId/chunks`,
+      `GET ${KB}/documents/:documentId/explain`,
     ])
       expect(ruleOf(line)).toEqual({ kind: 'member', covers: 'read:content' })
   })

@@ -52,6 +52,7 @@ export class RowQuestions {
     () => this.#askList(),
     () => this.#askDocument(),
     () => this.#askChunks(),
+    () => this.#askExplanation(),
     () => this.#askSearch({ lexicalWeight: 1 }),
     () => this.#askSearch({ hybrid: false }),
     () => this.#askSearch({}),
@@ -105,7 +106,7 @@ export class RowQuestions {
   }
 
   async #askAboutDocument(
-    suffix: '' | '/chunks',
+    suffix: '' | '/chunks' | '/explain',
     evidenceOf: (row: ModelRow) => string | null,
   ): Promise<void> {
     const { principalId, base, send } = this.#drawQuestion()
@@ -121,6 +122,10 @@ export class RowQuestions {
 
   #askDocument(): Promise<void> {
     return this.#askAboutDocument('', ({ id }) => id)
+  }
+
+  #askExplanation(): Promise<void> {
+    return this.#askAboutDocument('/explain', ({ id }) => id)
   }
 
   #askChunks(): Promise<void> {

@@ -24,6 +24,7 @@ export type ChunkOverride = NonNullable<Ingest['chunker']>
 export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
+  readonly options: ChunkOptions
   /**
    * Returns the spans of the chunks of a text in order.
    *
@@ -46,6 +47,7 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
   const options = optionsOf(service, override)
   return {
     id: chunker.id,
+    options,
     chunk: text => chunker.chunk(text, options),
   }
 }

@@ -148,6 +148,7 @@ function toDocument(row: DocumentRow): Document {
     jobId: ___,
     isVisibilityDecided: ____,
     createdAt: _____,
+    ingestReport: ______,
     ...document
   } = row
   return document

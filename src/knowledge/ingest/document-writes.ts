@@ -13,7 +13,7 @@ import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
-export type ChunkedText = Omit<PreparedText, 'embedded'>
+export type ChunkedText = Omit<PreparedText, 'embedded' | 'embeddingMs'>
 
 /** The chunks of a text and their vectors, in the same order. */
 export type EmbeddedChunks = ChunkedText & EmbeddedVectors

@@ -2,6 +2,8 @@ import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
+import type { IngestReport } from '../../contract/ingest-report.ts'
+import { endReport, enterStage, newIngestReport, startAttempt } from '../../jobs/ingest-report.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
 import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
@@ -22,6 +24,7 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './document-writes.ts'
+import { reportChunks, reportRequest, reportReused } from './report-chunks.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
 
@@ -37,9 +40,13 @@ interface IngestWork {
   readonly body: StructuredIngest
   /** Caller that created the job; absent for a job of an earlier version. */
   readonly actor: Actor | undefined
+  /** Report of this attempt. It is stored with each stage of the document. */
+  report: IngestReport
 }
 
-type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
+type DocumentStage = { readonly status: 'chunking' | 'embedding' | 'writing' } & Partial<
+  Pick<DocumentRow, 'chunkTotal'>
+>
 
 /** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
@@ -59,15 +66,20 @@ export class IngestJob {
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
-    const work = { claim, context, body, actor }
+    const { ingestReport } = (await this.requireDocument(claim)).row
+    const nowMs = this.parts.clock.now()
+    const received = ingestReport ?? newIngestReport(nowMs, Buffer.byteLength(body.text))
+    const work: IngestWork = { claim, context, body, actor, report: startAttempt(received, nowMs) }
     await this.setStage(work, { status: 'chunking' })
     const chunked = await this.chunk(work)
     const total = chunked.chunks.length
+    const documentTitle = titleOfPayload((await this.requireDocument(claim)).row.metadata)
+    work.report = reportChunks(work.report, context, { ...chunked, title: documentTitle })
     await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     await retryOnSpaceChange(async () => {
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
       const passages = chunked.chunks.map(({ text }) => ({ title, text }))
-      const embedded = await this.embed(work, passages)
+      const embedded = await this.embed(work, passages).catch(error => this.rethrowEmbedding(work, error))
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })
       return this.write(work, { ...chunked, ...embedded }, title)
@@ -78,7 +90,11 @@ export class IngestJob {
   private async chunk({ context, body }: IngestWork): Promise<ChunkedText> {
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
-    const { embedded: _, ...chunked } = await this.parts.index.run('prepare', {
+    const {
+      embedded: _,
+      embeddingMs: __,
+      ...chunked
+    } = await this.parts.index.run('prepare', {
       text: body.text,
       title: null,
       service,
@@ -96,15 +112,30 @@ export class IngestJob {
     return document
   }
 
+  /** Stores the report of an embedding that failed, with its requests, and throws the error. */
+  private async rethrowEmbedding({ claim, report }: IngestWork, error: unknown): Promise<never> {
+    const store = async () => {
+      const before = await this.requireDocument(claim)
+      const after = { ...before.row, ingestReport: report }
+      await claim.advance({}, [{ op: 'replace', table: tables.documents, row: after, ...revisionOf(before) }])
+    }
+    // The document or the claim may be lost, which the error does not hide: it ends the job in any case.
+    await store().catch(() => {})
+    throw error
+  }
+
   /** Sets the current stage of the document. */
   private async setStage(
-    { claim }: IngestWork,
-    stage: IngestStage,
+    work: IngestWork,
+    stage: DocumentStage,
     change: { total?: number } = {},
   ): Promise<void> {
+    const { claim } = work
+    const updatedAt = timestamp(this.parts.clock)
+    work.report = enterStage(work.report, stage.status, Date.parse(updatedAt))
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const before = await this.requireDocument(claim)
-      const after = { ...before.row, ...stage, updatedAt: timestamp(this.parts.clock) }
+      const after = { ...before.row, ...stage, updatedAt, ingestReport: work.report }
       const outcome = await claim.advance(change, [
         { op: 'replace', table: tables.documents, row: after, ...revisionOf(before) },
       ])
@@ -143,9 +174,10 @@ export class IngestJob {
 
   /** Requests a batch of vectors from the provider only if no earlier attempt has stored it. */
   private async embedWithProvider(
-    { claim, context }: IngestWork,
+    work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
+    const { claim, context } = work
     const { generation } = context.collection
     const size = concurrentTextsMax(context.embedding)
     const hashSource = (batch: readonly EmbeddedPassage[]) =>
@@ -156,10 +188,13 @@ export class IngestJob {
       if (batch.start !== vectors.length || batch.source !== hashSource(texts)) break
       vectors.push(...batch.vectors)
     }
+    work.report = reportReused(work.report, vectors.length)
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal, () => {
+        work.report = reportRequest(work.report)
+      })
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
@@ -191,6 +226,7 @@ export class IngestJob {
         updatedAt: now,
         nameKey,
         jobId: null,
+        ingestReport: endReport(work.report, Date.parse(now)),
       }
       const deletion = documentDeletionWrites(context, replaced)
       const rows = [

@@ -1,0 +1,37 @@
+import type { IngestReport } from '../../contract/ingest-report.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import { toModelText } from '../vector-space.ts'
+import type { ChunkedText } from './document-writes.ts'
+
+/** Number of UTF-8 bytes that count as one token. Tokenizers need about four for English text. */
+const bytesPerToken = 4
+
+/** Adds the chunks of a text to a report, and how they are to be embedded. */
+export function reportChunks(
+  report: IngestReport,
+  { embedding }: Pick<BaseContext, 'embedding'>,
+  { chunkerId, chunkOptions, chunks, title }: ChunkedText & { readonly title: string | null },
+): IngestReport {
+  const { maxChars, minChars, overlapChars } = chunkOptions
+  const { provider, modelName, embeddingDimension: dimension } = embedding
+  const bytes = chunks.reduce((sum, { text }) => sum + Buffer.byteLength(toModelText({ title, text })), 0)
+  const tokens = Math.ceil(bytes / bytesPerToken)
+  return {
+    ...report,
+    chunker: { id: chunkerId, maxChars, minChars, overlapChars },
+    chunks: chunks.length,
+    embedding: { provider, modelName, dimension, tokens, requests: 0, reused: 0 },
+  }
+}
+
+/** Counts a request to the provider. */
+export function reportRequest(report: IngestReport): IngestReport {
+  const { embedding } = report
+  return embedding ? { ...report, embedding: { ...embedding, requests: embedding.requests + 1 } } : report
+}
+
+/** Counts chunks whose vectors an earlier attempt had stored. */
+export function reportReused(report: IngestReport, chunks: number): IngestReport {
+  const { embedding } = report
+  return embedding ? { ...report, embedding: { ...embedding, reused: embedding.reused + chunks } } : report
+}
