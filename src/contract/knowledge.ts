@@ -356,7 +356,16 @@ const WhyNotRequest = z
   .object({ ...rankingFields, documentId: z.uuid() })
   .refine(hasExactlyOne, exactlyOneMessage)
 
-const KnowledgeBaseHit = SearchHit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
+const KnowledgeBaseHit = SearchHit.extend({
+  knowledgeBaseId: z.uuid(),
+  alsoIn: z
+    .array(z.object({ knowledgeBaseId: z.uuid(), documentId: z.uuid() }))
+    .optional()
+    .meta({
+      description:
+        'documents with the same text in other knowledge bases that were searched, one for each; absent if there are none. Their passages are not repeated in the results.',
+    }),
+}).meta({ id: 'HitOfKnowledgeBase' })
 export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
@@ -504,7 +513,7 @@ export const kb = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
     summary: 'Search several knowledge bases',
-    description: `${searchDescription} Each knowledge base is searched separately, and the results are merged by score. Before that, the scores of a knowledge base are lowered if its best passages contain few words of the query. A saved filter (\`knowledgeFilterId\`) belongs to one knowledge base: with it, \`knowledgeBaseIds\` must contain only this knowledge base.`,
+    description: `${searchDescription} Each knowledge base is searched separately, and the results are merged by score. Before that, the scores of a knowledge base are lowered if its best passages contain few words of the query. A passage of a document that is in several knowledge bases is returned once, and \`alsoIn\` names the others. A saved filter (\`knowledgeFilterId\`) belongs to one knowledge base: with it, \`knowledgeBaseIds\` must contain only this knowledge base.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },

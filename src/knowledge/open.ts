@@ -43,6 +43,7 @@ import {
   recordHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
+import { RepeatedDocuments } from './search/repeated-documents.ts'
 import { ResultShaper } from './search/result-shaper.ts'
 import { Searcher } from './search/searcher.ts'
 import { SentenceSearch } from './search/sentence-search.ts'
@@ -143,9 +144,10 @@ export function openKnowledge(parts: KnowledgeParts) {
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
   const searcherParts = { space, filters, queue, sentences, reranking, shaper }
+  const repeated = new RepeatedDocuments(parts.rows)
   const searcher = new Searcher(searcherParts)
   const whyNotSearcher = new Searcher({ ...searcherParts, queue: new CallerQueue(whyNotMax) })
-  const unloggedSearcher = new ManySearcher({ ...searcherParts, bases })
+  const unloggedSearcher = new ManySearcher({ ...searcherParts, bases, repeated })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),

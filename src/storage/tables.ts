@@ -313,6 +313,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
       byIngestKey: ['ingestKey', 'ordinal'],
+      byContentHash: ['workspaceId', 'contentHash', 'knowledgeBaseId', 'ordinal'],
     },
   }),
   agents: declareTable<Agent>({

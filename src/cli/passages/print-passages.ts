@@ -100,6 +100,10 @@ function* cardLines(output: Output, { passage, stems, names, explain }: Card): G
   yield `${number} ${style.strong(pad(title, titleWidth))}  ${scores.text}`.trimEnd()
   for (const line of lines) yield indent + highlightMatches(line, style.mark)
   for (const line of sourceLines(passage, width, names)) yield style.dim(line)
+  const others = (passage.alsoIn ?? []).map(id => names?.get(id) ?? id)
+  if (others.length > 0)
+    for (const line of wrapLine(`${indent}also in ${plainLine(others.join(', '))}`, width, indent.length))
+      yield style.dim(line)
   if (!explain || !passage.explanation) return
   yield ''
   for (const { text, isDim } of explanationLines(passage.explanation, width - indent.length))

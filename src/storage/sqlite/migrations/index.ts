@@ -1,3 +1,4 @@
+import { eighteenthMigration } from './eighteenth.ts'
 import { eighthMigration } from './eighth.ts'
 import { eleventhMigration } from './eleventh.ts'
 import { fifteenthMigration } from './fifteenth.ts'
@@ -36,4 +37,5 @@ export const migrations: readonly string[] = [
   fourteenthMigration,
   fifteenthMigration,
   sixteenthMigration,
+  eighteenthMigration,
 ]
