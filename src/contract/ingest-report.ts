@@ -7,7 +7,7 @@ export const ingestStages = ['queued', 'extracting', 'chunking', 'embedding', 'w
 export type IngestStage = (typeof ingestStages)[number]
 
 /** Record of the last ingest of a document. It is stored with the document, so its size is limited. */
-export const IngestReport = z
+export const DocumentIngestReport = z
   .object({
     startedAt: isoTimestamp.meta({ description: 'time at which the runtime received the text' }),
     endedAt: isoTimestamp
@@ -75,19 +75,21 @@ export const IngestReport = z
       .nullable()
       .meta({ description: 'reason of a failure; null if there was none' }),
   })
-  .meta({ id: 'IngestReport' })
-export type IngestReport = z.output<typeof IngestReport>
+  .meta({ id: 'DocumentIngestReport' })
+export type DocumentIngestReport = z.output<typeof DocumentIngestReport>
 
 /** How a document was ingested. */
 export const DocumentExplanation = z
   .object({
     documentId: z.uuid(),
     status: z.string(),
-    report: IngestReport.nullable().meta({
+    report: DocumentIngestReport.nullable().meta({
       description:
         'record of the last ingest; null if the document has no text, or if an earlier version of the runtime ingested it',
     }),
-    job: Job.nullable().meta({ description: 'job that is ingesting the document; null if there is none' }),
+    job: Job.nullable().meta({
+      description: 'job that is ingesting the document; null if no job is running',
+    }),
   })
   .meta({ id: 'DocumentExplanation' })
 export type DocumentExplanation = z.output<typeof DocumentExplanation>

@@ -1,15 +1,15 @@
 import { presentableMessage } from '../base/redact.ts'
 import { WbError } from '../contract/errors.ts'
-import type { IngestReport, IngestStage } from '../contract/ingest-report.ts'
+import type { DocumentIngestReport, IngestStage } from '../contract/ingest-report.ts'
 
-export type IngestFailure = Omit<NonNullable<IngestReport['failure']>, 'stage'>
+export type IngestFailure = Omit<NonNullable<DocumentIngestReport['failure']>, 'stage'>
 
 /** Returns the report of an ingest that starts now. `stages` are those that have already ended. */
 export function newIngestReport(
   nowMs: number,
   textBytes: number,
-  { parser, stages }: Pick<IngestReport, 'parser' | 'stages'> = { parser: null, stages: [] },
-): IngestReport {
+  { parser, stages }: Pick<DocumentIngestReport, 'parser' | 'stages'> = { parser: null, stages: [] },
+): DocumentIngestReport {
   const startedAt = stages[0]?.startedAt ?? toTimestamp(nowMs)
   return {
     startedAt,
@@ -26,20 +26,24 @@ export function newIngestReport(
 }
 
 /** Ends the current stage, and starts another one. */
-export function enterStage(report: IngestReport, name: IngestStage, nowMs: number): IngestReport {
+export function enterStage(
+  report: DocumentIngestReport,
+  name: IngestStage,
+  nowMs: number,
+): DocumentIngestReport {
   const stage = { name, startedAt: toTimestamp(nowMs), ms: null }
   return { ...report, stages: [...endStage(report.stages, nowMs), stage] }
 }
 
 /** Starts an attempt of a job: the stages of an earlier attempt are removed. */
-export function startAttempt(report: IngestReport, nowMs: number): IngestReport {
+export function startAttempt(report: DocumentIngestReport, nowMs: number): DocumentIngestReport {
   const isRepeated = report.stages.some(({ name }) => name === 'chunking')
   const stages = report.stages.filter(({ name }) => name === 'queued' || name === 'extracting')
   return { ...report, attempts: report.attempts + (isRepeated ? 1 : 0), stages: endStage(stages, nowMs) }
 }
 
 /** Ends the report of a document that is ready. Its last stage ends when the report is written. */
-export function endReport(report: IngestReport, nowMs: number): IngestReport {
+export function endReport(report: DocumentIngestReport, nowMs: number): DocumentIngestReport {
   return { ...report, endedAt: toTimestamp(nowMs), stages: endStage(report.stages, nowMs) }
 }
 
@@ -54,12 +58,16 @@ export function describeFailure(error: unknown): IngestFailure {
 }
 
 /** Ends the report of an ingest that failed in its current stage. */
-export function failReport(report: IngestReport, failure: IngestFailure, nowMs: number): IngestReport {
+export function failReport(
+  report: DocumentIngestReport,
+  failure: IngestFailure,
+  nowMs: number,
+): DocumentIngestReport {
   const stage = report.stages.at(-1)?.name ?? null
   return { ...endReport(report, nowMs), failure: { ...failure, stage } }
 }
 
-function endStage(stages: IngestReport['stages'], nowMs: number): IngestReport['stages'] {
+function endStage(stages: DocumentIngestReport['stages'], nowMs: number): DocumentIngestReport['stages'] {
   return stages.map(stage =>
     stage.ms === null ? { ...stage, ms: Math.max(0, nowMs - Date.parse(stage.startedAt)) } : stage,
   )

@@ -4,7 +4,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { Document } from '../contract/documents.ts'
-import type { IngestReport } from '../contract/ingest-report.ts'
+import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { describeFailure, endReport, enterStage, failReport, newIngestReport } from '../jobs/ingest-report.ts'
@@ -52,7 +52,7 @@ export type EnqueueResult =
   | ExistingDocument
 
 /** Chunks with their vectors, and the report of how they were made. */
-type PreparedIngest = EmbeddedChunks & { readonly report: IngestReport }
+type PreparedIngest = EmbeddedChunks & { readonly report: DocumentIngestReport }
 
 export interface IngestParts {
   readonly rows: RowStore
@@ -254,7 +254,11 @@ export class Ingestion {
   }
 
   /** Stores the document as failed, with its error. The same text can then be ingested again. */
-  private async storeFailed(accepted: AcceptedIngest, error: unknown, report: IngestReport): Promise<void> {
+  private async storeFailed(
+    accepted: AcceptedIngest,
+    error: unknown,
+    report: DocumentIngestReport,
+  ): Promise<void> {
     const { context } = accepted
     const failure = describeFailure(error)
     const updatedAt = timestamp(this.parts.clock)

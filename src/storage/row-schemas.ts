@@ -6,7 +6,7 @@ import { Conversation, Message } from '../contract/conversations.ts'
 import { Document } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
 import { imageMediaTypes } from '../contract/images.ts'
-import { IngestReport } from '../contract/ingest-report.ts'
+import { DocumentIngestReport } from '../contract/ingest-report.ts'
 import { LoggedSearch } from '../contract/insights.ts'
 import { Job } from '../contract/jobs.ts'
 import { ApiKey } from '../contract/keys.ts'
@@ -66,7 +66,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     jobId: text,
     isVisibilityDecided: z.boolean().optional(),
     createdAt: z.string().optional(),
-    ingestReport: IngestReport.optional(),
+    ingestReport: DocumentIngestReport.optional(),
   }),
   agents: Agent,
   conversations: Conversation.extend({

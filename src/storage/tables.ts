@@ -6,7 +6,7 @@ import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { ImageInput } from '../contract/images.ts'
-import type { IngestReport } from '../contract/ingest-report.ts'
+import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { LoggedSearch } from '../contract/insights.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
@@ -46,7 +46,7 @@ export interface DocumentRow extends Document {
    */
   createdAt?: string
   /** Record of the last ingest; absent for a document without text, or of an earlier version. */
-  ingestReport?: IngestReport
+  ingestReport?: DocumentIngestReport
 }
 
 /** A workspace, with its internal fields. */

@@ -65,6 +65,7 @@ describe('the explanation of an ingest', () => {
     const { wb, base, provider } = await createHostedBase()
     provider.script({}, {}, { hang: 'before headers' })
     const { job, document } = await enqueue(wb, base, textOf(7), chunkPerParagraph)
+    await waitUntil(() => provider.received.length >= 3)
     await waitUntil(async () => (await jobOf(wb, job)).processed === 4)
     const running = await explain(wb, base, document.documentId)
     expect(running).toMatchObject({
@@ -136,6 +137,7 @@ describe('the explanation of an ingest', () => {
     const base = await makeBase(first, { workspaceId, embeddingServiceId })
     provider.script({}, {}, { hang: 'before headers' })
     const { job, document } = await enqueue(first, base, textOf(7), chunkPerParagraph)
+    await waitUntil(() => provider.received.length >= 3)
     await waitUntil(async () => (await jobOf(first, job)).processed === 4)
     await first.close()
     const next = await open({ server: true, dataDir: first.dataDir })

@@ -1,5 +1,5 @@
 import type { Document } from '../../contract/documents.ts'
-import type { DocumentExplanation, IngestReport, IngestStage } from '../../contract/ingest-report.ts'
+import type { DocumentExplanation, DocumentIngestReport, IngestStage } from '../../contract/ingest-report.ts'
 import { builtInProvider } from '../../contract/providers.ts'
 import { documentName, type Fields } from '../fields/resources.ts'
 import { formatJobProgress } from '../find/job.ts'
@@ -37,7 +37,7 @@ function describeJob(job: NonNullable<DocumentExplanation['job']>): string {
   return progress === '' ? 'a job is running' : `a job has embedded ${progress} chunks`
 }
 
-function reportFields(report: IngestReport, { fileSize }: Document, nowMs: number): Fields {
+function reportFields(report: DocumentIngestReport, { fileSize }: Document, nowMs: number): Fields {
   const { startedAt, endedAt, attempts, parser, textBytes, chunker, chunks, embedding, failure } = report
   const stage = (name: IngestStage) => describeStage(report, name, nowMs)
   const elapsedMs = (endedAt === null ? nowMs : Date.parse(endedAt)) - Date.parse(startedAt)
@@ -58,18 +58,18 @@ function reportFields(report: IngestReport, { fileSize }: Document, nowMs: numbe
   }
 }
 
-function describeFailure({ stage, code, message }: NonNullable<IngestReport['failure']>): string {
+function describeFailure({ stage, code, message }: NonNullable<DocumentIngestReport['failure']>): string {
   const reason = code === null ? message : `${message} (${code})`
   return stage === null ? reason : `while ${activities[stage]}: ${reason}`
 }
 
-function describeParser({ name, version }: NonNullable<IngestReport['parser']>): string {
+function describeParser({ name, version }: NonNullable<DocumentIngestReport['parser']>): string {
   return version === null ? `by the ${name} parser` : `by the ${name} parser (${version})`
 }
 
 function describeChunks(
   chunks: number,
-  { id, maxChars, overlapChars }: NonNullable<IngestReport['chunker']>,
+  { id, maxChars, overlapChars }: NonNullable<DocumentIngestReport['chunker']>,
 ): string {
   const overlap = overlapChars > 0 ? `, ${formatCount(overlapChars)} of them shared with the next chunk` : ''
   return `${formatCounted(chunks, 'chunk')} of up to ${formatCount(maxChars)} characters${overlap} (${id})`
@@ -82,7 +82,7 @@ function describeEmbedding({
   tokens,
   requests,
   reused,
-}: NonNullable<IngestReport['embedding']>): string[] {
+}: NonNullable<DocumentIngestReport['embedding']>): string[] {
   return [
     `about ${formatCounted(tokens, 'token')}`,
     provider === builtInProvider
@@ -94,7 +94,11 @@ function describeEmbedding({
 }
 
 /** Returns the duration of a stage; undefined if it has not started. */
-function describeStage({ stages }: IngestReport, name: IngestStage, nowMs: number): string | undefined {
+function describeStage(
+  { stages }: DocumentIngestReport,
+  name: IngestStage,
+  nowMs: number,
+): string | undefined {
   const stage = stages.find(one => one.name === name)
   if (!stage) return undefined
   if (stage.ms === null) return `running for ${formatTime(nowMs - Date.parse(stage.startedAt))}`

@@ -28,6 +28,8 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   SearchExplanation:
     'Reasons for the rank of a hit. All ranks, scores and counts are computed from the passages that you may see.',
   ExplainedList: 'Rank and score of a passage in one of the lists that a search fuses.',
+  DocumentExplanation: 'How a document was ingested.',
+  DocumentIngestReport: 'Record of the last ingest of a document, with the times of its stages.',
   WhyNot: 'The stage at which a document drops out of a search.',
   SearchBoost: 'A factor of the scores of passages that match a condition, or of recent documents.',
   Recency: 'The age of documents that a boost depends on.',

@@ -2,7 +2,7 @@ import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
-import type { IngestReport } from '../../contract/ingest-report.ts'
+import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
 import { endReport, enterStage, newIngestReport, startAttempt } from '../../jobs/ingest-report.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
@@ -41,7 +41,7 @@ interface IngestWork {
   /** Caller that created the job; absent for a job of an earlier version. */
   readonly actor: Actor | undefined
   /** Report of this attempt. It is stored with each stage of the document. */
-  report: IngestReport
+  report: DocumentIngestReport
 }
 
 type DocumentStage = { readonly status: 'chunking' | 'embedding' | 'writing' } & Partial<

@@ -1,4 +1,4 @@
-import type { IngestReport } from '../../contract/ingest-report.ts'
+import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { toModelText } from '../vector-space.ts'
 import type { ChunkedText } from './document-writes.ts'
@@ -8,10 +8,10 @@ const bytesPerToken = 4
 
 /** Adds the chunks of a text to a report, and how they are to be embedded. */
 export function reportChunks(
-  report: IngestReport,
+  report: DocumentIngestReport,
   { embedding }: Pick<BaseContext, 'embedding'>,
   { chunkerId, chunkOptions, chunks, title }: ChunkedText & { readonly title: string | null },
-): IngestReport {
+): DocumentIngestReport {
   const { maxChars, minChars, overlapChars } = chunkOptions
   const { provider, modelName, embeddingDimension: dimension } = embedding
   const bytes = chunks.reduce((sum, { text }) => sum + Buffer.byteLength(toModelText({ title, text })), 0)
@@ -25,13 +25,13 @@ export function reportChunks(
 }
 
 /** Counts a request to the provider. */
-export function reportRequest(report: IngestReport): IngestReport {
+export function reportRequest(report: DocumentIngestReport): DocumentIngestReport {
   const { embedding } = report
   return embedding ? { ...report, embedding: { ...embedding, requests: embedding.requests + 1 } } : report
 }
 
 /** Counts chunks whose vectors an earlier attempt had stored. */
-export function reportReused(report: IngestReport, chunks: number): IngestReport {
+export function reportReused(report: DocumentIngestReport, chunks: number): DocumentIngestReport {
   const { embedding } = report
   return embedding ? { ...report, embedding: { ...embedding, reused: embedding.reused + chunks } } : report
 }
