@@ -190,6 +190,12 @@ export type ContentWrite =
     } & CollectionKey)
   /** Deletes a vector space other than the default space. Never fails. */
   | ({ readonly op: 'dropSpace'; readonly space: string } & CollectionKey)
+  /**
+   * Makes another space the default space, with a generation after the current one, so that vectors for the previous default
+   * space are rejected. The previous default space is deleted. Fails with `absent` if there is no such space, and with `stale`
+   * if a record has no vector in it. The space is not fitted by the runtime.
+   */
+  | ({ readonly op: 'promoteSpace'; readonly space: string } & CollectionKey)
   /** Changes the language, see `createCollection`. The store indexes the records again in the background. Never fails. */
   | ({ readonly op: 'setLanguage'; readonly language: string | null } & CollectionKey)
   /**

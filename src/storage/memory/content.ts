@@ -45,6 +45,7 @@ import {
   sumBytes,
   withCarried,
   withoutRecords,
+  withPromotedSpace,
   withRecords,
   withVectors,
 } from './collection.ts'
@@ -278,6 +279,8 @@ class MemoryContent {
             spaces: new Map([...entry.spaces].filter(([name]) => name !== change.space)),
           }
         )
+      case 'promoteSpace':
+        return entry ? withPromotedSpace(entry, change.space) : 'absent'
       case 'dropCollection':
         return undefined
       case 'setLanguage':
