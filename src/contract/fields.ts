@@ -15,6 +15,11 @@ export const statusPayloadKey = '$status'
 export const startPayloadKey = '$start'
 
 /**
+ * Payload key of the places of a file that start inside a chunk, after its start, such as pages. It is not part of responses.
+ */
+export const placesPayloadKey = '$places'
+
+/**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.
  */
@@ -31,6 +36,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   sourcePayloadKey,
   statusPayloadKey,
   startPayloadKey,
+  placesPayloadKey,
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

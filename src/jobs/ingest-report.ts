@@ -48,11 +48,14 @@ export function endReport(report: DocumentIngestReport, nowMs: number): Document
 }
 
 /** Describes an error without internal details and secrets, in short texts. */
-export function describeFailure(error: unknown): IngestFailure {
+export function describeFailure(
+  error: unknown,
+  unknownReason = 'the text could not be ingested',
+): IngestFailure {
   const known = error instanceof WbError && error.code !== 'internal_error' ? error : undefined
   return {
     code: known?.code ?? null,
-    message: presentableMessage(known?.message ?? 'the text could not be ingested'),
+    message: presentableMessage(known?.message ?? unknownReason),
     hint: known ? presentableMessage(known.hint) : null,
   }
 }

@@ -13,14 +13,27 @@ export function newJob(
   { body, actor }: Pick<JobInputRow, 'body' | 'actor'>,
   clock: Clock,
 ): { job: JobRow; writes: Write[] } {
-  const now = timestamp(clock)
   const { workspaceId, knowledgeBaseId, documentId } = document
-  const job: JobRow = {
-    workspaceId,
+  const job = pendingJob({ workspaceId, kind: 'ingest', knowledgeBaseId, documentId }, clock)
+  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body, actor }
+  return {
+    job,
+    writes: [
+      { op: 'insert', table: tables.jobs, row: job },
+      { op: 'insert', table: tables.jobInputs, row: input },
+    ],
+  }
+}
+
+/** Returns a new job that has no input. */
+export function pendingJob(
+  fields: Pick<JobRow, 'workspaceId' | 'kind' | 'knowledgeBaseId' | 'documentId' | 'reindex'>,
+  clock: Clock,
+): JobRow {
+  const now = timestamp(clock)
+  return {
+    ...fields,
     jobId: newId(),
-    kind: 'ingest',
-    knowledgeBaseId,
-    documentId,
     status: 'pending',
     processed: 0,
     total: null,
@@ -31,14 +44,6 @@ export function newJob(
     leaseOwner: null,
     leaseUntil: null,
     endedAt: null,
-  }
-  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body, actor }
-  return {
-    job,
-    writes: [
-      { op: 'insert', table: tables.jobs, row: job },
-      { op: 'insert', table: tables.jobInputs, row: input },
-    ],
   }
 }
 

@@ -67,7 +67,10 @@ export class JobClaim {
    * @returns the outcome; `at` of a failure is an index in `rows`
    * @throws ClaimLost
    */
-  advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
+  advance(
+    change: Partial<Pick<JobRow, 'processed' | 'total' | 'reindex'>>,
+    rows: readonly Write[],
+  ): Promise<WriteOutcome> {
     const { clock } = this.#deps
     return this.#write(
       job =>

@@ -200,7 +200,7 @@ export class JobWorker {
     )
     const ended = await failJob(this.#deps, stored, {
       code: null,
-      message: `the runtime crashed ${crashesMax} times while processing this text`,
+      message: `the runtime crashed ${crashesMax} times while running this job`,
       hint: null,
     })
     if (ended) this.#deps.jobEvents.emit(ended)
@@ -242,7 +242,8 @@ export class JobWorker {
     }
     if (known) log.info({ jobId, code: known.code }, 'a job failed')
     else log.error({ jobId, error }, 'a job failed')
-    await claim.fail(describeFailure(error))
+    const reason = claim.job.kind === 'reindex' ? 'the knowledge base could not be reindexed' : undefined
+    await claim.fail(describeFailure(error, reason))
   }
 }
 

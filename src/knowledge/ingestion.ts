@@ -100,7 +100,7 @@ export class Ingestion {
         if (accepted.access.isEnabled) return undefined
       }
       const result = await this.write(accepted, prepared)
-      if (result === 'space changed') prepared = undefined
+      if (result === 'base changed' || result === 'space changed') prepared = undefined
       if (typeof result === 'string') return undefined
       await this.parts.onRecordsChanged(accepted.context)
       return result
@@ -157,10 +157,7 @@ export class Ingestion {
     throw concurrentChange()
   }
 
-  private async prepare(
-    accepted: AcceptedIngest,
-    caller: Pick<Caller, 'signal'>,
-  ): Promise<PreparedIngest> {
+  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<PreparedIngest> {
     const { context, body } = accepted
     const { clock } = this.parts
     const received = newIngestReport(clock.now(), Buffer.byteLength(body.text), body.extraction)
@@ -191,11 +188,11 @@ export class Ingestion {
     }
   }
 
-  /** Returns a string if the ingest must be retried, because the vector space or other rows have changed. */
+  /** Returns a string if the ingest must be retried, because the knowledge base, the vector space or other rows have changed. */
   private async write(
     accepted: AcceptedIngest,
     prepared: PreparedIngest,
-  ): Promise<IngestResult | 'space changed' | 'rows changed'> {
+  ): Promise<IngestResult | 'base changed' | 'space changed' | 'rows changed'> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
@@ -210,6 +207,7 @@ export class Ingestion {
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
     await this.throwIfFinal(accepted, outcome)
+    if (outcome.at === 0) return 'base changed'
     if (outcome.at < writes.rows.length) return 'rows changed'
     if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
     if (outcome.at === writes.rows.length + writes.changes.length) throw chunkIdTaken(document.documentId)
@@ -276,13 +274,17 @@ export class Ingestion {
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */
 function replacementWrites(
-  { context, access }: AcceptedIngest,
+  { context, access, body }: AcceptedIngest,
   replaced: readonly Stored<DocumentRow>[],
   document: DocumentRow,
 ) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
   const row: DocumentRow = {
     ...document,
+    chunking: {
+      ...(body.chunker && { override: body.chunker }),
+      isMarkdown: layoutOf(body).isMarkdown,
+    },
     ...(access.isEnabled && { isVisibilityDecided: true }),
     createdAt: document.updatedAt,
   }

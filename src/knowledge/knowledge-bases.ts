@@ -34,8 +34,8 @@ import type {
 } from '../storage/content.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
-import type { RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import { type RowRevision, type RowStore, revisionOf, type Write } from '../storage/rows.ts'
+import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
@@ -48,7 +48,9 @@ import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
-  readonly base: KnowledgeBase
+  readonly base: KnowledgeBaseRow
+  /** Revision of the knowledge base, which changes when it is reindexed. */
+  readonly revision: RowRevision
   readonly store: ContentStore
   readonly key: CollectionKey
   readonly collection: Collection
@@ -248,6 +250,7 @@ export class KnowledgeBases {
     }
     return {
       base: base.row,
+      revision: revisionOf(base),
       store,
       key,
       collection,

@@ -34,6 +34,8 @@ import { PassageVisibility } from './passage-visibility.ts'
 import { Publication } from './publication.ts'
 import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
+import { ReindexJob } from './reindex/reindex-job.ts'
+import { Reindexing } from './reindex/reindexing.ts'
 import {
   chunkerHandlers,
   documentHandlers,
@@ -154,6 +156,7 @@ export function openKnowledge(parts: KnowledgeParts) {
   }
   return {
     ingestJob: new IngestJob(ingestParts),
+    reindexJob: new ReindexJob(ingestParts),
     bases,
     documents,
     /** Makes rows visible to everyone, except rows whose visibility was set explicitly. */
@@ -203,6 +206,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         queryLog,
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
+        reindexing: new Reindexing({ ...parts, bases }),
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),

@@ -18,7 +18,7 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import type { ChunkOptions } from './chunk/chunker.ts'
+import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
@@ -47,6 +47,8 @@ export interface TextChunk {
   readonly section?: string | undefined
   /** Place of the file in which the chunk starts; undefined if the file has no places. */
   readonly place?: TextPlace | undefined
+  /** Places that start inside the chunk, after its start; absent if there are none. */
+  readonly innerPlaces?: readonly TextPlace[]
 }
 
 /** The chunks of a text, with their vectors if the runtime fits the space. */
@@ -92,6 +94,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
         text: input.text.slice(start, end),
         section: sections[at],
         place: places[at],
+        ...innerPlacesOf({ start, end }, input.layout.places),
       }))
       const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const elapsedMs = stopwatch()
@@ -117,6 +120,15 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     /** Returns the candidate model; undefined if the collection was deleted. */
     candidate: (key: CollectionKey) => spaces.candidateFit(key),
   } satisfies ThreadOperations
+}
+
+/** Returns the places that start inside a chunk, which are needed to split the text again. */
+function innerPlacesOf(
+  { start, end }: ChunkSpan,
+  places: readonly TextPlace[],
+): Pick<TextChunk, 'innerPlaces'> {
+  const innerPlaces = places.filter(place => place.start > start && place.start < end)
+  return innerPlaces.length > 0 ? { innerPlaces } : {}
 }
 
 /** The vector of a record in a candidate space. */

@@ -2,6 +2,7 @@ import { type PolicyDocument, policyPayload } from '../access/policy/document-fi
 import { WbError } from '../contract/errors.ts'
 import {
   ownerPayloadKey,
+  placesPayloadKey,
   reservedPayloadKeys,
   sourcePayloadKey,
   startPayloadKey,
@@ -60,6 +61,7 @@ export function toApiPayload({ payload, text }: RecordView): Payload {
     [sourcePayloadKey]: __,
     [statusPayloadKey]: ___,
     [startPayloadKey]: ____,
+    [placesPayloadKey]: _____,
     ...fields
   } = payload
   return text === null ? fields : { ...fields, chunkText: text }

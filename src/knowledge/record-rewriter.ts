@@ -4,6 +4,7 @@ import type { ContentRecord, ContentWrite, Payload, RecordView } from '../storag
 import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { inheritedBytes, requireInheritedSize, titleOfPayload, updateInheritedFields } from './payload.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
@@ -79,8 +80,13 @@ export class RecordRewriter {
       const last = views.at(-1)
       if (!last) return
       const baseExists = await retryOnSpaceChange(async () => {
-        const rewritten = await this.#rewrite(context, views, payloadOf, signal)
-        const outcome = await context.store.write(recordWrites(context, rewritten), [check])
+        // Opened again, because the embedding service may have changed.
+        const current = await this.parts.bases
+          .openContext(workspaceId, knowledgeBaseId)
+          .catch(undefinedIfDeleted)
+        if (!current) return { value: false }
+        const rewritten = await this.#rewrite(current, views, payloadOf, signal)
+        const outcome = await current.store.write(recordWrites(current, rewritten), [check])
         if (outcome.ok) return { value: true }
         return outcome.at === 0 ? { value: false } : undefined
       })

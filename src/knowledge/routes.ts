@@ -15,6 +15,7 @@ import type { QueryLog } from './insights/query-log.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { Records } from './records.ts'
+import type { Reindexing } from './reindex/reindexing.ts'
 import type { ManySearcher } from './search/many-searcher.ts'
 import { SearchTimes } from './search/search-times.ts'
 import type { Searcher } from './search/searcher.ts'
@@ -37,6 +38,7 @@ interface KbParts {
   readonly queryLog: QueryLog
   readonly insights: Insights
   readonly measure: MeasureSearch
+  readonly reindexing: Reindexing
 }
 
 export function kbHandlers({
@@ -48,6 +50,7 @@ export function kbHandlers({
   queryLog,
   insights,
   measure,
+  reindexing,
 }: KbParts): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
@@ -69,6 +72,21 @@ export function kbHandlers({
       caller.follows
         ? { status: 200, events: await compactor.stream(params, caller) }
         : { status: 200, body: await compactor.run(params, caller) },
+    reindex: async ({ params, body }, caller) => {
+      const { workspaceId, knowledgeBaseId } = params
+      const job = await reindexing.start(params, body, caller)
+      const { name } = await bases.get(workspaceId, knowledgeBaseId)
+      return {
+        status: 202,
+        body: { job },
+        headers: { location: `/api/v1/workspaces/${workspaceId}/jobs/${job.jobId}` },
+        audit: { label: name, jobId: job.jobId },
+      }
+    },
+    reindexing: async ({ params }, caller) => ({
+      status: 200,
+      body: await reindexing.show(params, caller),
+    }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),

@@ -3,7 +3,7 @@ import { Agent } from '../contract/agents.ts'
 import { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
-import { Document } from '../contract/documents.ts'
+import { Document, Ingest } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
 import { imageMediaTypes } from '../contract/images.ts'
 import { DocumentIngestReport } from '../contract/ingest-report.ts'
@@ -59,13 +59,17 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   embeddingServices: EmbeddingService,
   rerankingServices: RerankingService,
   llmServices: LlmService,
-  knowledgeBases: KnowledgeBase,
+  knowledgeBases: KnowledgeBase.extend({
+    reindexJobId: z.string().optional(),
+    reindexSpace: z.string().optional(),
+  }),
   documents: Document.extend({
     ingestKey: text,
     nameKey: text,
     jobId: text,
     isVisibilityDecided: z.boolean().optional(),
     createdAt: z.string().optional(),
+    chunking: z.object({ override: Ingest.shape.chunker, isMarkdown: z.boolean() }).optional(),
     ingestReport: DocumentIngestReport.optional(),
   }),
   agents: Agent,
@@ -137,6 +141,15 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     leaseUntil: text,
     deaths: z.number().optional(),
     endedAt: text,
+    reindex: z
+      .object({
+        embeddingServiceId: z.string().nullable(),
+        checkedThrough: z.int(),
+        rechunked: z.int(),
+        unchanged: z.int(),
+        kept: z.int(),
+      })
+      .optional(),
   }),
   jobInputs: z.object({
     ...jobKey,

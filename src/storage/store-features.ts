@@ -8,6 +8,7 @@ import {
   type RawCommands,
   type RecordListing,
   type SpaceKey,
+  type VectorSpaces,
 } from './content.ts'
 
 /** Creates the error for a collection or a vector space that does not exist. */
@@ -57,6 +58,13 @@ export function requireListing(store: ContentStore): RecordListing {
   if (!store.listing)
     throw new WbError('list_records_not_supported', `the ${store.name} store cannot list records`)
   return store.listing
+}
+
+/** @throws driver_unavailable  the store does not support several vector spaces */
+export function requireSpaces(store: ContentStore): VectorSpaces {
+  if (!store.spaces)
+    throw new WbError('driver_unavailable', `the ${store.name} store has only one vector space`)
+  return store.spaces
 }
 
 /** @throws driver_unavailable  the store does not support vector spaces that the runtime fits */

@@ -45,8 +45,26 @@ export interface DocumentRow extends Document {
    * its ID, and is older, refers to a deleted document that had the same ID.
    */
   createdAt?: string
+  /** How the ingest split the text; absent for a document without text, or of an earlier version. */
+  chunking?: DocumentChunking
   /** Record of the last ingest; absent for a document without text, or of an earlier version. */
   ingestReport?: DocumentIngestReport
+}
+
+/** What an ingest needs to know to split the text of a document, in addition to the chunking service. */
+export interface DocumentChunking {
+  /** Sizes that the ingest requested instead of those of the chunking service. */
+  override?: NonNullable<Ingest['chunker']>
+  /** True if the text is Markdown, whose headings are its sections. */
+  isMarkdown: boolean
+}
+
+/** A knowledge base, with its internal fields. */
+export interface KnowledgeBaseRow extends KnowledgeBase {
+  /** ID of the job that last reindexed the knowledge base; absent if there was none. */
+  reindexJobId?: string
+  /** Vector space that a job fills with the vectors of another embedding service; absent if there is none. */
+  reindexSpace?: string
 }
 
 /** A workspace, with its internal fields. */
@@ -65,6 +83,22 @@ export interface JobRow extends Job {
   deaths?: number
   /** Timestamp at which the job ended; null while it is pending or running. */
   endedAt: string | null
+  /** State of a job that reindexes a knowledge base. */
+  reindex?: ReindexState
+}
+
+/** State of a job that reindexes a knowledge base. */
+export interface ReindexState {
+  /** Embedding service to change to; null to keep the current one. */
+  embeddingServiceId: string | null
+  /** Number of the last document that was checked, in the order of the table; 0 before the first. */
+  checkedThrough: number
+  /** Number of documents that were split into chunks again. */
+  rechunked: number
+  /** Number of documents whose chunks did not change. */
+  unchanged: number
+  /** Number of documents that keep their chunks, because their text cannot be read from them. */
+  kept: number
 }
 
 /** Input of a job; deleted when the job ends. */
@@ -290,7 +324,7 @@ export const tables = {
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeBases: declareTable<KnowledgeBase>({
+  knowledgeBases: declareTable<KnowledgeBaseRow>({
     name: 'knowledge_bases',
     key: ['workspaceId', 'knowledgeBaseId'],
     unique: { collection: ['workspaceId', 'vectorCollection'] },

@@ -148,7 +148,8 @@ function toDocument(row: DocumentRow): Document {
     jobId: ___,
     isVisibilityDecided: ____,
     createdAt: _____,
-    ingestReport: ______,
+    chunking: ______,
+    ingestReport: _______,
     ...document
   } = row
   return document

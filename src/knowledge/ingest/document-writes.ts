@@ -2,7 +2,7 @@ import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
-import { startPayloadKey } from '../../contract/fields.ts'
+import { placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
 import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
@@ -43,17 +43,17 @@ export function createDocument(
 }
 
 /**
- * Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist, or if a
- * document has changed: the caller may no longer see it.
+ * Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist or has changed,
+ * because chunks may have been made for other services, or if a document has changed: the caller may no longer see it.
  */
 export function documentDeletionWrites(
-  { base, key }: BaseContext,
+  { base, revision, key }: BaseContext,
   documents: readonly Stored<DocumentRow>[],
 ): { rows: Write[]; changes: ContentWrite[] } {
   const baseKey = [base.workspaceId, base.knowledgeBaseId]
   return {
     rows: [
-      { op: 'require', table: tables.knowledgeBases, key: baseKey },
+      { op: 'require', table: tables.knowledgeBases, key: baseKey, ...revision },
       ...documents.map(
         (document): Write => ({
           op: 'delete',
@@ -91,7 +91,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map(({ text, start, section, place }, chunkIndex) => ({
+  return prepared.chunks.map(({ text, start, section, place, innerPlaces }, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
@@ -105,13 +105,16 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
       'chunker.id': prepared.chunkerId,
       [startPayloadKey]: start,
       ...(section !== undefined && { [sectionPayloadKey]: section }),
-      ...(place && placePayload(place)),
+      ...placePayload(place),
+      ...(innerPlaces && { [placesPayloadKey]: innerPlaces }),
     },
     vector: prepared.vectors[chunkIndex]!,
   }))
 }
 
-function placePayload(place: TextPlace): Payload {
+/** Returns the payload fields of a place. */
+export function placePayload(place: TextPlace | undefined): Payload {
+  if (!place) return {}
   return Object.fromEntries(
     (['page', 'slide', 'sheet'] as const).flatMap(kind =>
       place[kind] === undefined ? [] : [[placePayloadKeys[kind], place[kind]]],

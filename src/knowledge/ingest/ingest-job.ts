@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
@@ -36,7 +37,7 @@ const attemptsMax = 100
 /** A job in progress: its claim, its knowledge base, and its input. */
 interface IngestWork {
   readonly claim: JobClaim
-  readonly context: BaseContext
+  context: BaseContext
   readonly body: StructuredIngest
   /** Caller that created the job; absent for a job of an earlier version. */
   readonly actor: Actor | undefined
@@ -62,21 +63,19 @@ export class IngestJob {
    */
   async perform(claim: JobClaim): Promise<void> {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
-    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
     const { ingestReport } = (await this.requireDocument(claim)).row
     const nowMs = this.parts.clock.now()
     const received = ingestReport ?? newIngestReport(nowMs, Buffer.byteLength(body.text))
+    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
     const work: IngestWork = { claim, context, body, actor, report: startAttempt(received, nowMs) }
-    await this.setStage(work, { status: 'chunking' })
-    const chunked = await this.chunk(work)
-    const total = chunked.chunks.length
-    const documentTitle = titleOfPayload((await this.requireDocument(claim)).row.metadata)
-    work.report = reportChunks(work.report, context, { ...chunked, title: documentTitle })
-    await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
+    let chunked = await this.chunk(work)
     await retryOnSpaceChange(async () => {
+      const { context: before } = work
+      work.context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
+      if (!isDeepStrictEqual(work.context.revision, before.revision)) chunked = await this.chunk(work)
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
       const passages = chunked.chunks.map(({ text }) => ({ title, text }))
       const embedded = await this.embed(work, passages).catch(error => this.rethrowEmbedding(work, error))
@@ -87,7 +86,9 @@ export class IngestJob {
     await this.parts.onRecordsChanged(context)
   }
 
-  private async chunk({ context, body }: IngestWork): Promise<ChunkedText> {
+  private async chunk(work: IngestWork): Promise<ChunkedText> {
+    await this.setStage(work, { status: 'chunking' })
+    const { context, body, claim } = work
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
     const {
@@ -102,6 +103,10 @@ export class IngestJob {
       layout: layoutOf(body),
       fittedIn: undefined,
     })
+    const total = chunked.chunks.length
+    const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
+    work.report = reportChunks(work.report, context, { ...chunked, title })
+    await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     return chunked
   }
 
@@ -203,7 +208,8 @@ export class IngestJob {
 
   /**
    * Writes the document and its chunks, deletes the documents that it replaces, and ends the job, all in one
-   * transaction. Returns undefined if the vector space or, in a fitted space, the title changed in the meantime.
+   * transaction. Returns undefined if the knowledge base, the vector space or, in a fitted space, the title changed in the
+   * meantime.
    */
   private async write(
     work: IngestWork,
@@ -238,7 +244,10 @@ export class IngestJob {
         context.store.write(changes, rowWrites),
       )
       if (outcome.ok) return true
-      if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+      if (outcome.at === 0) {
+        await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+        return undefined
+      }
       if (outcome.at < rows.length) continue
       if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
       if (outcome.at === rows.length + deletion.changes.length) throw chunkIdTaken(row.documentId)
