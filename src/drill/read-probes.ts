@@ -224,7 +224,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
       }),
     ),
   ],
-  ...['kb.stats', 'kb.compact'].map((name): [string, RouteProbe] => [
+  ...['kb.stats', 'kb.compact', 'kb.reindex', 'kb.reindexing'].map((name): [string, RouteProbe] => [
     name,
     refuses(
       forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {

@@ -113,6 +113,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`PATCH KB` that sends the stored policy',
       '`DELETE KB`',
       '`POST KB/compact`',
+      '`POST KB/reindex`',
       '`POST KB/filters`',
       '`PATCH KB/filters/{knowledgeFilterId}`',
       '`DELETE KB/filters/{knowledgeFilterId}`',

@@ -67,6 +67,7 @@ const commandOrder = [
   'stats',
   'insights',
   'compact',
+  'reindex',
   'export',
   'watch',
   'chunks',
