@@ -34,7 +34,7 @@ import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
 import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
-import type { VectorSpace } from './vector-space.ts'
+import { isSpaceChange, type VectorSpace } from './vector-space.ts'
 
 /** Maximum length of a text that is hashed on this thread. At this length, hashing takes less than a millisecond. */
 const inlineHashCharsMax = 250_000
@@ -95,6 +95,7 @@ export class Ingestion {
     return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
       if (!prepared) {
         prepared = await this.prepare(accepted, caller)
+        if (!prepared) return undefined
         await this.parts.whenWritable(accepted.context)
         // This can take seconds. Accept the text again, so that a revocation in the meantime takes effect.
         if (accepted.access.isEnabled) return undefined
@@ -157,7 +158,11 @@ export class Ingestion {
     throw concurrentChange()
   }
 
-  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<PreparedIngest> {
+  /** Returns undefined if the knowledge base changed to another embedding service in the meantime. */
+  private async prepare(
+    accepted: AcceptedIngest,
+    caller: Pick<Caller, 'signal'>,
+  ): Promise<PreparedIngest | undefined> {
     const { context, body } = accepted
     const { clock } = this.parts
     const received = newIngestReport(clock.now(), Buffer.byteLength(body.text), body.extraction)
@@ -183,6 +188,7 @@ export class Ingestion {
       })
       return { ...chunked, ...vectors, report: endReport(report, clock.now()) }
     } catch (error) {
+      if (isSpaceChange(error)) return undefined
       await this.storeFailed(accepted, error, report)
       throw error
     }

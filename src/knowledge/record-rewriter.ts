@@ -7,7 +7,7 @@ import { type DocumentRow, tables } from '../storage/tables.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { inheritedBytes, requireInheritedSize, titleOfPayload, updateInheritedFields } from './payload.ts'
-import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
+import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from './vector-space.ts'
 
 /** Number of records to read at once. */
 const recordsPerRead = 256
@@ -52,7 +52,12 @@ export class RecordRewriter {
     // Documents of earlier versions can be larger. Their visibility can still be restricted.
     const isLarger = inheritedBytes(after) > inheritedBytes(before.row)
     const onChunks = (count: number) => isLarger && requireInheritedSize(after, count)
-    const chunks = await this.#rewriteChunks(context, after.documentId, { payloadOf, onChunks }, signal)
+    const chunks = await this.#rewriteChunks(
+      context,
+      after.documentId,
+      { payloadOf, onChunks },
+      signal,
+    ).catch(undefinedIfSpaceChanged)
     if (!chunks) return false
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()

@@ -475,7 +475,12 @@ export interface VectorSpaces {
 
 /** Default spaces that the runtime fits to the passages of a collection. */
 export interface FittedSpaces extends VectorSpaces {
-  /** Returns the current model; undefined if no model has been fitted yet. */
+  /**
+   * Returns the current model; undefined if no model has been fitted yet.
+   *
+   * @throws collection_unavailable  there is no such collection, or the runtime no longer fits its space, in which case the
+   *                                 error has the fact `stale`
+   */
   model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
   /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(

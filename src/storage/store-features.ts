@@ -31,11 +31,15 @@ export function requireSearchableSpace(key: SpaceKey, current: number, expected:
       'collection_unavailable',
       `vector space '${key.space}' of collection '${key.name}' is not complete yet`,
     )
-  if (expected !== undefined && expected !== current)
-    throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
-      hint: 'Retry the request.',
-      stale: true,
-    })
+  if (expected !== undefined && expected !== current) throw spaceChanged()
+}
+
+/** Creates the error for an operation on a vector space that another one has replaced. It has the fact `stale`. */
+export function spaceChanged(): WbError {
+  return new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
+    hint: 'Retry the request.',
+    stale: true,
+  })
 }
 
 /**

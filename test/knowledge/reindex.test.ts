@@ -389,3 +389,74 @@ describe('a reindex is refused', () => {
     gate.open()
   })
 })
+
+test('with row-level access, every search during reindexes finds exactly the documents that its caller may see', async () => {
+  const wb = await open({ server: true })
+  const { workspaceId } = await makeWorkspace(wb, { rlacEnabled: true })
+  const service = await makeChunking(wb, workspaceId, 100)
+  const base = await makeBase(wb, { workspaceId, chunkingServiceId: service.chunkingServiceId })
+  await wb.send(`POST /api/v1/workspaces/${workspaceId}/principals`, { principalId: 'root', role: 'admin' })
+  const as = (principal: string) => (line: string, body?: unknown) =>
+    wb.send(line, body, { 'x-view-as-principal': principal })
+  const hosted = [await makeHosted(wb, workspaceId, 2), await makeHosted(wb, workspaceId, 2)]
+  for (const { provider } of hosted) provider.script(...Array.from({ length: 500 }, () => ({ delayMs: 2 })))
+  let seed = 5
+  const draw = (below: number) => {
+    seed = (seed * 16_807) % 2_147_483_647
+    return seed % below
+  }
+  /** Who may see each document. */
+  const visible = new Map<string, string[]>()
+  const audiences = [['alice'], ['bob'], ['alice', 'bob']]
+  const rounds = 4
+  let round = 0
+  const reindexes = (async () => {
+    for (; round < rounds; round++) {
+      const size = [100, 250, 60][round % 3]!
+      await wb.call(chunkingServices.update, { params: service, body: { maxChunkSize: size } })
+      const { embeddingServiceId } = hosted[round % 2]!
+      const started = await as('root')(`POST ${base.path}/reindex`, { embeddingServiceId })
+      expect(started.status).toBe(202)
+      const { jobId } = (started.body as { job: Job }).job
+      const line = `GET /api/v1/workspaces/${workspaceId}/jobs/${jobId}`
+      await waitUntil(async () => (await as('root')(line)).body.status === 'succeeded')
+    }
+  })()
+  for (let n = 0; round < rounds; n++) {
+    const ids = [...visible.keys()]
+    const id = ids[draw(Math.max(1, ids.length))]
+    const visibleTo = audiences[draw(3)]!
+    const step = ids.length < 6 ? 0 : draw(3)
+    if (step === 0) {
+      const text = textOf(1 + draw(5), `wing${n}`)
+      const { body, status } = await as('root')(`POST ${base.path}/ingest`, { text, visibleTo })
+      expect(status).toBe(201)
+      visible.set((body.document as { documentId: string }).documentId, visibleTo)
+    } else if (step === 1) {
+      const answer = await as('root')(`PATCH ${base.path}/documents/${id}`, { visibleTo })
+      expect(answer.status).toBe(200)
+      visible.set(id!, visibleTo)
+    } else {
+      expect((await as('root')(`DELETE ${base.path}/documents/${id}`)).status).toBe(204)
+      visible.delete(id!)
+    }
+    for (const principal of ['alice', 'bob']) {
+      const query = {
+        text: 'wing',
+        topK: 1_000,
+        hybrid: n % 2 === 0,
+        lexicalWeight: n % 4 === 0 ? 1 : undefined,
+      }
+      const answer = await as(principal)(`POST ${base.path}/search`, query)
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+      const found = new Set(
+        (answer.body as unknown as { payload: Record<string, unknown> }[]).map(hit => hit.payload.documentId),
+      )
+      const expected = [...visible].filter(([, names]) => names.includes(principal)).map(([one]) => one)
+      if (query.lexicalWeight === undefined) expect(found).toEqual(new Set(expected))
+      else for (const one of found) expect(expected).toContain(one)
+    }
+  }
+  await reindexes
+  expect(await failedStoreChecks(wb.dataDir)).toEqual([])
+}, 60_000)

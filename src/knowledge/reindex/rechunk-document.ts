@@ -16,6 +16,7 @@ import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, TextChunk } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
+import { undefinedIfSpaceChanged } from '../vector-space.ts'
 import { joinChunks, readAllChunks, readPlaces } from './read-document-text.ts'
 
 /** Maximum number of attempts. A document is read again if it, or its vector space, changed in the meantime. */
@@ -119,7 +120,9 @@ async function replaceChunks(
   signal: AbortSignal,
 ): Promise<RechunkOutcome | undefined> {
   const { base, revision, key, store } = context
-  const embedded = await embed(parts, context, { stored, before, chunked }, signal)
+  const replacement = { stored, before, chunked }
+  const embedded = await embed(parts, context, replacement, signal).catch(undefinedIfSpaceChanged)
+  if (!embedded) return undefined
   await parts.whenWritable(context)
   const title = titleOfPayload(stored.row.metadata)
   const { ingestReport } = stored.row

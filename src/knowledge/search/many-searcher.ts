@@ -7,6 +7,7 @@ import type { ScoredRecord } from '../../storage/content.ts'
 import { undefinedIfDeleted } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { titleOfPayload } from '../payload.ts'
+import { isSpaceChange } from '../vector-space.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
 import { readResults } from './hits.ts'
 import {
@@ -32,7 +33,7 @@ import type { SentenceSearch } from './sentence-search.ts'
 import type { RankedCandidate } from './shaped-candidate.ts'
 import { totalWeight } from './word-weights.ts'
 
-/** Maximum number of attempts. A search is retried if a knowledge base is deleted after its passages were ranked. */
+/** Maximum number of attempts. A search is retried if a knowledge base is deleted, or gets other vectors, in the meantime. */
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
 const passagesPerWeight = 3
@@ -150,6 +151,8 @@ export class ManySearcher {
           finish,
         })
       } catch (error) {
+        // A knowledge base has changed to another embedding service.
+        if (isSpaceChange(error) && attempt < attemptsMax) continue
         const notFound = await this.notFoundIfDeleted(prepared, error)
         if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error
       }

@@ -356,8 +356,8 @@ class MemoryContent {
     }: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): ScoredRecord[] {
     const space = this.#requireSpace(key)
-    requireVectorDimension(space, vector)
     requireSearchableSpace(key, space.generation, generation)
+    requireVectorDimension(space, vector)
     const scored = this.#visibleRecords(key, constraints).flatMap(({ record }) => {
       const stored = space.vectors.get(record)
       return stored ? [{ record, score: similarity(space.metric, vector, stored) }] : []
