@@ -49,6 +49,10 @@ export interface TextChunk {
   readonly place?: TextPlace | undefined
   /** Places that start inside the chunk, after its start; absent if there are none. */
   readonly innerPlaces?: readonly TextPlace[]
+  /** Text before the chunk that is in no chunk; absent if there is none. */
+  readonly textBefore?: string
+  /** Text after the last chunk; absent for other chunks, and if there is none. */
+  readonly textAfter?: string
 }
 
 /** The chunks of a text, with their vectors if the runtime fits the space. */
@@ -95,6 +99,7 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
         section: sections[at],
         place: places[at],
         ...innerPlacesOf({ start, end }, input.layout.places),
+        ...gapsAt(input.text, spans, at),
       }))
       const passages = chunks.map(({ text }) => ({ title: input.title, text }))
       const elapsedMs = stopwatch()
@@ -129,6 +134,17 @@ function innerPlacesOf(
 ): Pick<TextChunk, 'innerPlaces'> {
   const innerPlaces = places.filter(place => place.start > start && place.start < end)
   return innerPlaces.length > 0 ? { innerPlaces } : {}
+}
+
+/** Returns the text that is in no chunk, and belongs to the chunk with an index. */
+function gapsAt(
+  text: string,
+  spans: readonly ChunkSpan[],
+  at: number,
+): Pick<TextChunk, 'textBefore' | 'textAfter'> {
+  const textBefore = text.slice(spans[at - 1]?.end ?? 0, spans[at]!.start)
+  const textAfter = at === spans.length - 1 ? text.slice(spans[at]!.end) : ''
+  return { ...(textBefore && { textBefore }), ...(textAfter && { textAfter }) }
 }
 
 /** The vector of a record in a candidate space. */

@@ -1,6 +1,7 @@
 import { type PolicyDocument, policyPayload } from '../access/policy/document-fields.ts'
 import { WbError } from '../contract/errors.ts'
 import {
+  gapPayloadKeys,
   ownerPayloadKey,
   placesPayloadKey,
   reservedPayloadKeys,
@@ -62,6 +63,8 @@ export function toApiPayload({ payload, text }: RecordView): Payload {
     [statusPayloadKey]: ___,
     [startPayloadKey]: ____,
     [placesPayloadKey]: _____,
+    [gapPayloadKeys.before]: ______,
+    [gapPayloadKeys.after]: _______,
     ...fields
   } = payload
   return text === null ? fields : { ...fields, chunkText: text }

@@ -112,6 +112,19 @@ describe('reindexing after a change of the chunker', () => {
     expect((await base.ingest(textOf(4, 'tail'))).chunks).toBe(1)
   })
 
+  test('restores the white space that no chunk contains', async () => {
+    const wb = await open({ server: true })
+    const base = await makeBase(wb)
+    const text = `\n# Wings\n\n${'They flutter. '.repeat(120)}\n\n\nThe end.\n\n`
+    const { document } = await base.ingest(text, { sourceFilename: 'wings.md' })
+    expect((await chunksOf(wb, base, document.documentId)).join('')).not.toBe(text)
+    const { workspaceId } = base.params
+    const lines = await makeChunking(wb, workspaceId, 400)
+    await reindex(wb, base, { chunkingServiceId: lines.chunkingServiceId })
+    expect((await figures(wb, base)).documents).toEqual({ rechunked: 1, unchanged: 0, kept: 0 })
+    expect((await chunksOf(wb, base, document.documentId)).join('')).toBe(text)
+  })
+
   test('keeps the sizes that an ingest requested', async () => {
     const { wb, base, setSize } = await openSplit()
     const chunker = { maxChars: 100, minChars: 0, overlapChars: 0 }

@@ -2,14 +2,14 @@ import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
-import { placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
+import { gapPayloadKeys, placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
 import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
+import type { EmbeddedVectors, PreparedText, TextChunk } from '../passage-operations.ts'
 import { requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
 
@@ -91,30 +91,44 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map(({ text, start, section, place, innerPlaces }, chunkIndex) => ({
+  return prepared.chunks.map((chunk, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
     title,
-    text,
+    text: chunk.text,
     payload: {
       ...policyPayload(document),
       knowledgeBaseId,
       documentId,
       chunkIndex,
       'chunker.id': prepared.chunkerId,
-      [startPayloadKey]: start,
-      ...(section !== undefined && { [sectionPayloadKey]: section }),
-      ...placePayload(place),
-      ...(innerPlaces && { [placesPayloadKey]: innerPlaces }),
+      ...chunkPayload(chunk),
     },
     vector: prepared.vectors[chunkIndex]!,
   }))
 }
 
-/** Returns the payload fields of a place. */
-export function placePayload(place: TextPlace | undefined): Payload {
-  if (!place) return {}
+/** Returns the payload fields that a chunk has because of its position in the text. */
+export function chunkPayload({
+  start,
+  section,
+  place,
+  innerPlaces,
+  textBefore,
+  textAfter,
+}: Omit<TextChunk, 'text'>): Payload {
+  return {
+    [startPayloadKey]: start,
+    ...(section !== undefined && { [sectionPayloadKey]: section }),
+    ...(place && placePayload(place)),
+    ...(innerPlaces && { [placesPayloadKey]: innerPlaces }),
+    ...(textBefore !== undefined && { [gapPayloadKeys.before]: textBefore }),
+    ...(textAfter !== undefined && { [gapPayloadKeys.after]: textAfter }),
+  }
+}
+
+function placePayload(place: TextPlace): Payload {
   return Object.fromEntries(
     (['page', 'slide', 'sheet'] as const).flatMap(kind =>
       place[kind] === undefined ? [] : [[placePayloadKeys[kind], place[kind]]],

@@ -1,6 +1,6 @@
 import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
-import { placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
+import { gapPayloadKeys, placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
 import { placePayloadKeys } from '../../contract/payload-keys.ts'
 import type { RecordView } from '../../storage/content.ts'
 import { requireListing } from '../../storage/store-features.ts'
@@ -26,19 +26,25 @@ export async function readAllChunks({ store, key }: BaseContext, documentId: str
 }
 
 /**
- * Joins chunks, which can overlap, to the text that they were cut from. Returns undefined if there is a gap, or if an
- * earlier version stored the chunks without their offsets. White space that no chunk contains is missing, so compare the
- * result with the hash of the text.
+ * Joins chunks, which can overlap, to the text that they were cut from. Returns undefined if text is missing: earlier versions
+ * stored chunks without their offsets, or without the white space between them.
  */
-export function joinChunks(chunks: readonly RecordView[]): string | undefined {
+export function joinChunks(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string | undefined {
   const parts: string[] = []
   let length = 0
+  const add = (part: unknown) => {
+    if (typeof part !== 'string') return
+    parts.push(part)
+    length += part.length
+  }
   for (const { text, payload } of chunks) {
     const start = payload[startPayloadKey]
-    if (text === null || typeof start !== 'number' || start > length) return undefined
-    parts.push(text.slice(length - start))
-    length = Math.max(length, start + text.length)
+    if (text === null || typeof start !== 'number') return undefined
+    if (start > length) add(payload[gapPayloadKeys.before])
+    if (start > length) return undefined
+    add(text.slice(length - start))
   }
+  add(chunks.at(-1)?.payload[gapPayloadKeys.after])
   return parts.join('')
 }
 

@@ -10,7 +10,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { hasSections } from '../chunk/sections.ts'
 import { type DocumentKey, keyOf } from '../document-key.ts'
 import { concurrentChange } from '../guards.ts'
-import { type ChunkedText, chunkInsertion, placePayload } from '../ingest/document-writes.ts'
+import { type ChunkedText, chunkInsertion, chunkPayload } from '../ingest/document-writes.ts'
 import { reportChunks } from '../ingest/report-chunks.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -50,6 +50,7 @@ export async function rechunkDocument(
     if (stored?.row.status !== 'ready' || !stored.row.contentHash) return 'unchanged'
     const context = await parts.bases.openContext(key.workspaceId, key.knowledgeBaseId)
     const before = await readAllChunks(context, key.documentId)
+    if (before.length === 0) return 'unchanged'
     const text = joinChunks(before)
     if (text === undefined || (await parts.index.run('hash', text)) !== stored.row.contentHash) {
       const current = await parts.rows.get(tables.documents, keyOf(key))
@@ -89,18 +90,20 @@ async function chunk(
   return chunked
 }
 
+/** Payload fields that the current settings determine, and that clients or searches use. */
+const comparedKeys = [startPayloadKey, sectionPayloadKey, ...Object.values(placePayloadKeys)]
+
 /** Returns true if the stored chunks are those of the current settings. */
 function areSame(before: readonly RecordView[], { chunks, chunkerId }: ChunkedText): boolean {
   return (
     before.length === chunks.length &&
     chunks.every((chunk, at) => {
       const { text, payload } = before[at]!
+      const current = chunkPayload(chunk)
       return (
         payload['chunker.id'] === chunkerId &&
-        payload[startPayloadKey] === chunk.start &&
         text === chunk.text &&
-        payload[sectionPayloadKey] === chunk.section &&
-        Object.values(placePayloadKeys).every(key => payload[key] === placePayload(chunk.place)[key])
+        comparedKeys.every(key => payload[key] === current[key])
       )
     })
   )
