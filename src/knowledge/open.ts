@@ -35,7 +35,7 @@ import { Publication } from './publication.ts'
 import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
 import { ReindexJob } from './reindex/reindex-job.ts'
-import { Reindexing } from './reindex/reindexing.ts'
+import { ReindexJobs } from './reindex/reindex-jobs.ts'
 import {
   chunkerHandlers,
   documentHandlers,
@@ -206,7 +206,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         queryLog,
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
-        reindexing: new Reindexing({ ...parts, bases }),
+        reindexing: new ReindexJobs({ ...parts, bases }),
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),

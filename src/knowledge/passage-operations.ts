@@ -49,9 +49,9 @@ export interface TextChunk {
   readonly place?: TextPlace | undefined
   /** Places that start inside the chunk, after its start; absent if there are none. */
   readonly innerPlaces?: readonly TextPlace[]
-  /** Text before the chunk that is in no chunk; absent if there is none. */
+  /** Text before the chunk that no chunk contains; absent if empty. */
   readonly textBefore?: string
-  /** Text after the last chunk; absent for other chunks, and if there is none. */
+  /** Text after the last chunk; absent if empty, and for other chunks. */
   readonly textAfter?: string
 }
 

@@ -15,7 +15,7 @@ import type { QueryLog } from './insights/query-log.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { Records } from './records.ts'
-import type { Reindexing } from './reindex/reindexing.ts'
+import type { ReindexJobs } from './reindex/reindex-jobs.ts'
 import type { ManySearcher } from './search/many-searcher.ts'
 import { SearchTimes } from './search/search-times.ts'
 import type { Searcher } from './search/searcher.ts'
@@ -38,7 +38,7 @@ interface KbParts {
   readonly queryLog: QueryLog
   readonly insights: Insights
   readonly measure: MeasureSearch
-  readonly reindexing: Reindexing
+  readonly reindexing: ReindexJobs
 }
 
 export function kbHandlers({

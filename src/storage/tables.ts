@@ -51,7 +51,7 @@ export interface DocumentRow extends Document {
   ingestReport?: DocumentIngestReport
 }
 
-/** What an ingest needs to know to split the text of a document, in addition to the chunking service. */
+/** Settings for splitting the text of a document, in addition to those of the chunking service. */
 export interface DocumentChunking {
   /** Sizes that the ingest requested instead of those of the chunking service. */
   override?: NonNullable<Ingest['chunker']>
@@ -63,7 +63,7 @@ export interface DocumentChunking {
 export interface KnowledgeBaseRow extends KnowledgeBase {
   /** ID of the job that last reindexed the knowledge base; absent if there was none. */
   reindexJobId?: string
-  /** Vector space that a job fills with the vectors of another embedding service; absent if there is none. */
+  /** Vector space that a job fills with the vectors of another embedding service; absent while no job needs one. */
   reindexSpace?: string
 }
 

@@ -286,7 +286,7 @@ describe('reindexing with another embedding service', () => {
     expect(hits).toHaveLength(6)
     for (const { payload, vector } of hits) {
       const text = String(payload!.chunkText)
-      vectorFor(text, 5).forEach((value, at) => expect(vector![at]).toBeCloseTo(value, 4))
+      for (const [at, value] of vectorFor(text, 5).entries()) expect(vector![at]).toBeCloseTo(value, 4)
       const isChanged = payload!.documentId === ids[1]
       expect([payload!.visible_to, payload!.team]).toEqual(
         isChanged ? [['alice'], 'red'] : [undefined, undefined],
@@ -418,7 +418,7 @@ test('with row-level access, every search during reindexes finds exactly the doc
     seed = (seed * 16_807) % 2_147_483_647
     return seed % below
   }
-  /** Who may see each document. */
+  /** Principals that may see each document. */
   const visible = new Map<string, string[]>()
   const audiences = [['alice'], ['bob'], ['alice', 'bob']]
   const rounds = 4

@@ -15,7 +15,7 @@ import { recursiveChunker } from '../../src/knowledge/chunk/recursive.ts'
 import { sentenceChunker } from '../../src/knowledge/chunk/sentence.ts'
 import { chunkPayload } from '../../src/knowledge/ingest/document-writes.ts'
 import { createPassageOperations } from '../../src/knowledge/passage-operations.ts'
-import { joinChunks } from '../../src/knowledge/reindex/read-document-text.ts'
+import { readTextOf } from '../../src/knowledge/reindex/read-document-text.ts'
 import { chunkTexts } from '../harness/chunk-texts.ts'
 
 const sizes = (
@@ -568,7 +568,7 @@ describe('a text', () => {
             fittedIn: undefined,
           })
           if (chunks.length === 0) return
-          expect(joinChunks(chunks.map(chunk => ({ text: chunk.text, payload: chunkPayload(chunk) })))).toBe(
+          expect(readTextOf(chunks.map(chunk => ({ text: chunk.text, payload: chunkPayload(chunk) })))).toBe(
             text,
           )
         }),

@@ -29,7 +29,7 @@ export async function readAllChunks({ store, key }: BaseContext, documentId: str
  * Joins chunks, which can overlap, to the text that they were cut from. Returns undefined if text is missing: earlier versions
  * stored chunks without their offsets, or without the white space between them.
  */
-export function joinChunks(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string | undefined {
+export function readTextOf(chunks: readonly Pick<RecordView, 'text' | 'payload'>[]): string | undefined {
   const parts: string[] = []
   let length = 0
   const add = (part: unknown) => {

@@ -17,7 +17,7 @@ import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, TextChunk } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { undefinedIfSpaceChanged } from '../vector-space.ts'
-import { joinChunks, readAllChunks, readPlaces } from './read-document-text.ts'
+import { readAllChunks, readPlaces, readTextOf } from './read-document-text.ts'
 
 /** Maximum number of attempts. A document is read again if it, or its vector space, changed in the meantime. */
 const attemptsMax = 100
@@ -51,7 +51,7 @@ export async function rechunkDocument(
     const context = await parts.bases.openContext(key.workspaceId, key.knowledgeBaseId)
     const before = await readAllChunks(context, key.documentId)
     if (before.length === 0) return 'unchanged'
-    const text = joinChunks(before)
+    const text = readTextOf(before)
     if (text === undefined || (await parts.index.run('hash', text)) !== stored.row.contentHash) {
       const current = await parts.rows.get(tables.documents, keyOf(key))
       // The chunks are those of another text if the document was replaced in the meantime.

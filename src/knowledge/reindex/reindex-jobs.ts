@@ -3,7 +3,7 @@ import type { Caller } from '../../access/caller.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
-import type { Reindexing as ReindexingState, ReindexRequest } from '../../contract/knowledge.ts'
+import type { Reindexing, ReindexRequest } from '../../contract/knowledge.ts'
 import { builtInProvider } from '../../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../../contract/services.ts'
 import { pendingJob } from '../../jobs/job-changes.ts'
@@ -19,7 +19,7 @@ import { type BaseContext, type KnowledgeBases, requireFullVisibility } from '..
 /** Maximum number of attempts. A start is retried if the knowledge base changed in the meantime. */
 const attemptsMax = 20
 
-interface ReindexingParts {
+interface ReindexJobsParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly bases: KnowledgeBases
@@ -30,8 +30,8 @@ interface ReindexingParts {
 }
 
 /** Starts jobs that reindex knowledge bases, and shows the last one. */
-export class Reindexing {
-  constructor(private readonly parts: ReindexingParts) {}
+export class ReindexJobs {
+  constructor(private readonly parts: ReindexJobsParts) {}
 
   /**
    * Starts a job that reindexes a knowledge base. Ingests that have not written their chunks yet are repeated with the new
@@ -118,7 +118,7 @@ export class Reindexing {
   async show(
     { workspaceId, knowledgeBaseId }: BaseKey,
     caller: Pick<Caller, 'rowAccess'>,
-  ): Promise<ReindexingState> {
+  ): Promise<Reindexing> {
     const base: KnowledgeBaseRow = await this.parts.bases.get(workspaceId, knowledgeBaseId)
     await this.requireFullAccess(base, caller)
     const { reindexJobId } = base
