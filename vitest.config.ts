@@ -28,6 +28,7 @@ const endurance = [
   'processes/ended-at-once',
   'processes/killed-decisions',
   'processes/killed-ingest',
+  'processes/killed-mixed-ingest',
   'processes/killed-reindex',
   'processes/killed-turn',
   'processes/renewal',

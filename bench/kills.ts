@@ -19,7 +19,8 @@ function readsRounds(file: string): boolean {
 }
 
 // One file at a time, and only the tests of kills, which name them.
-const vitest = ['vitest', 'run', '--project', 'product', '--maxWorkers', '1', '--reporter', 'verbose']
+const projects = ['--project', 'product', '--project', 'endurance']
+const vitest = ['vitest', 'run', ...projects, '--maxWorkers', '1', '--reporter', 'verbose']
 const { status } = spawnSync('npx', [...vitest, '--testNamePattern', 'kill', ...files], {
   cwd: root,
   env: { ...process.env, WB_TEST_KILLS: rounds },

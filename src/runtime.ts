@@ -244,9 +244,12 @@ async function buildRuntime(
     owner: `${host}:${process.pid}:${processNonce}`,
     indexesAutomatically: settings.server,
     sentenceModel: sentenceModel ?? undefined,
+    ingestQueue: config.runtime.ingestQueue,
     onEnqueued: () => {
       if (settings.server) jobs.wake()
     },
+    // Without a server, no other process may be running the jobs that the caller waits for.
+    onEnqueueRejected: () => jobs.wake(),
     reportFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })

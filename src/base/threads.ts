@@ -47,6 +47,8 @@ export interface ThreadLimits {
   readonly idleMs?: number
   /** Duration of a call in milliseconds after which the worker ends. All its calls fail with {@link ThreadTimeout}. */
   readonly callMs?: number
+  /** True to discard the output of libraries to the terminal. */
+  readonly isSilent?: boolean
 }
 
 /** A call of a worker thread took too long. */
@@ -67,7 +69,7 @@ export function threadHost<O extends ThreadOperations>(
   data: unknown,
   limits: ThreadLimits = {},
 ): OperationHost<O> {
-  const { heapMegabytes, idleMs, callMs } = limits
+  const { heapMegabytes, idleMs, callMs, isSilent = false } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const pendingCalls = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
   let worker: Worker | undefined
@@ -87,7 +89,9 @@ export function threadHost<O extends ThreadOperations>(
   }
 
   function start(): Worker {
-    const newWorker = new Worker(entry, { workerData: data, resourceLimits })
+    const output = { stdout: isSilent, stderr: isSilent }
+    const newWorker = new Worker(entry, { workerData: data, resourceLimits, ...output })
+    if (isSilent) for (const stream of [newWorker.stdout, newWorker.stderr]) stream.resume()
     newWorker.unref()
     newWorker.on('message', (result: CallResult) => {
       const call = pendingCalls.get(result.id)

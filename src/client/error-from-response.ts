@@ -42,9 +42,16 @@ export async function errorFromResponse(response: IncomingResponse): Promise<WbE
     hint: fields.hint,
     wireCode: code,
     wireStatus: response.status,
+    ...retryAfterOf(response),
   }
   if (isErrorCode(code)) return new WbError(code, message, facts)
   return new WbError(codeOfHttpStatus[response.status] ?? 'internal_error', message, facts)
+}
+
+/** Returns the time that the runtime asks to wait before a retry; nothing if the header is absent or a date. */
+function retryAfterOf({ headers }: IncomingResponse): { retryAfterMs?: number } {
+  const seconds = headers.get('retry-after') ?? ''
+  return /^\d{1,6}$/.test(seconds) ? { retryAfterMs: Number(seconds) * 1_000 } : {}
 }
 
 function parseEnvelope(body: string): ErrorFields | undefined {

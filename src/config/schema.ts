@@ -77,6 +77,11 @@ const runtime = block({
     totalBytes: integer(limits.ingestBodyBytes, 1_000_000_000_000).default(256_000_000),
     perCallerBytes: integer(limits.ingestBodyBytes, 1_000_000_000_000).default(64_000_000),
   }),
+  ingestQueue: block({
+    totalBytes: integer(1_000_000, 1_000_000_000_000).default(1_000_000_000),
+    perWorkspaceBytes: integer(1_000_000, 1_000_000_000_000).default(256_000_000),
+    inProgressBytes: integer(1_000_000, 1_000_000_000_000).default(64_000_000),
+  }),
   streamsPerCaller: integer(1, 100_000).default(1_024),
   semanticSearch: configFlag.default(true),
   uploadsPerCaller: integer(1, 10_000).default(32),

@@ -101,6 +101,25 @@ export const fileParser = withErrorCode(z.enum(parsers), 'invalid_parser')
   .default('auto')
   .meta({ type: 'string', enum: [...parsers], default: 'auto' })
 
+const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 hash in lowercase hexadecimal')
+
+/** Files to compare with the stored documents. */
+const FileCheck = z.object({
+  files: z
+    .array(
+      z.object({
+        sourceFilename: z.string().min(1),
+        fileHash: sha256Hex.meta({ description: 'SHA-256 of the bytes of the file' }),
+      }),
+    )
+    .min(1)
+    .max(limits.filesPerCheck),
+})
+export type FileCheck = z.output<typeof FileCheck>
+
+const fileStates = ['new', 'changed', 'unchanged'] as const
+export type FileState = (typeof fileStates)[number]
+
 /**
  * Text fields of a file upload, in the order in which they are validated.
  *
@@ -303,6 +322,17 @@ export const documents = {
       'invalid_visible_to',
       'conflict',
     ],
+  }),
+  checkFiles: route({
+    method: 'POST',
+    path: `${knowledgeBasePath}/ingest/check`,
+    summary: 'Compare files with the stored documents',
+    description:
+      'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` for other files. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
+    access: needs('write:ingest'),
+    body: { ...lenientJsonBody, schema: FileCheck },
+    replies: { 200: z.object({ states: z.array(z.enum(fileStates)) }) },
+    errors: [...knowledgeBaseErrors, ...contentErrors, 'policy_principal_required'],
   }),
   ingestBatch: route({
     method: 'POST',

@@ -413,7 +413,11 @@ export class WbError extends Error {
   }
 }
 
-/** Returns the error for a request for which there is no capacity now. The client can retry it after a second. */
-export function overloaded(message: string, cause?: unknown): WbError {
-  return new WbError('overloaded', message, { headers: { 'retry-after': '1' } }, { cause })
+/** Returns the error for a request for which there is no capacity now. By default, the client can retry it after a second. */
+export function overloaded(
+  message: string,
+  { cause, retryAfterSeconds = 1 }: { cause?: unknown; retryAfterSeconds?: number } = {},
+): WbError {
+  const headers = { 'retry-after': String(retryAfterSeconds) }
+  return new WbError('overloaded', message, { headers }, { cause })
 }

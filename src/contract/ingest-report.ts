@@ -57,7 +57,8 @@ export const DocumentIngestReport = z
           description: 'number of requests to the provider in the last attempt, without retries',
         }),
         reused: z.int().min(0).meta({
-          description: 'number of chunks whose vectors an earlier attempt had stored',
+          description:
+            'number of chunks whose vectors were known from an earlier attempt, version or request',
         }),
       })
       .nullable()

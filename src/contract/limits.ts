@@ -32,6 +32,7 @@ export const limits = {
   vectorLength: 16_384,
   recordsPerUpsert: 500,
   documentsPerBulkDelete: 100,
+  filesPerCheck: 1_000,
   topKDefault: 10,
   topKMax: 1_000,
   knowledgeBasesPerSearch: 50,

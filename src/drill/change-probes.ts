@@ -1,3 +1,4 @@
+import { sha256 } from '../base/id.ts'
 import {
   type ExecuteProbe,
   fileForm,
@@ -129,6 +130,22 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
           body.set('overwriteOnNameConflict', 'true')
           await context.run.request('documents.ingestFile', context.principalId, { params, body })
         }
+      }),
+    ),
+  ],
+  [
+    'documents.checkFiles',
+    neither(
+      forEachBase(async (context, { knowledgeBaseId }, params) => {
+        const { run, principalId } = context
+        const files = hiddenFiles(context, knowledgeBaseId).map(sourceFilename => ({
+          sourceFilename,
+          fileHash: sha256(sourceFilename),
+        }))
+        if (files.length === 0) return
+        const { body } = await run.request('documents.checkFiles', principalId, { params, body: { files } })
+        if ((body.states as unknown[] | undefined)?.some(state => state !== 'new'))
+          run.reportLeak('documents.checkFiles', principalId, 'the file name of a hidden document')
       }),
     ),
   ],

@@ -29,7 +29,7 @@ const idleMs = 20_000
 const callMs = 120_000
 
 /**
- * Reads files of all formats on threads of its own. A file that needs too much time or memory ends its thread, and fails
+ * Reads files of all formats on separate threads. A file that needs too much time or memory ends its thread, and fails
  * alone.
  */
 export class FileReader {
@@ -38,7 +38,7 @@ export class FileReader {
 
   constructor(entry = join(packageRoot(), 'dist', 'src', 'formats', 'worker.js')) {
     this.#idle = Array.from({ length: threadsMax }, () =>
-      threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs }),
+      threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs, isSilent: true }),
     )
   }
 

@@ -38,7 +38,9 @@ export function openDecodeThread(): { decode: DecodeInThread; close(): Promise<v
 
 function rethrowDecodeError(error: unknown): never {
   const isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
-  throw isOutOfMemory ? overloaded('the server had no memory left to decode the body', error) : error
+  throw isOutOfMemory
+    ? overloaded('the server had no memory left to decode the body', { cause: error })
+    : error
 }
 
 /** Returns true for a body that would block the event loop for too long. */

@@ -43,12 +43,17 @@ interface RunningJob {
   readonly done: Promise<void>
 }
 
-/** Runs several jobs at a time: first abandoned jobs, then pending jobs in order of creation. */
+/**
+ * Runs several jobs at a time: first abandoned jobs, then pending jobs. Workspaces with pending jobs take turns, and the jobs of a
+ * workspace run in order of creation.
+ */
 export class JobWorker {
   readonly #deps: JobWorkerDependencies
   readonly #owner: string
   readonly #running = new Map<string, RunningJob>()
   #claiming: Promise<void> | undefined
+  /** Workspace whose pending job was claimed last. */
+  #lastWorkspaceId = ''
   #mustCheckAgain = false
   #isClosed = false
   #cancelTimer = () => {}
@@ -143,7 +148,9 @@ export class JobWorker {
       if (candidates.length === 0) return undefined
       for (const candidate of candidates) {
         const claim = await this.#claim(candidate)
-        if (claim) return claim
+        if (!claim) continue
+        if (candidate.row.status === 'pending') this.#lastWorkspaceId = candidate.row.workspaceId
+        return claim
       }
     }
   }
@@ -151,8 +158,11 @@ export class JobWorker {
   async #candidates(): Promise<Stored<JobRow>[]> {
     const abandoned = await this.#abandoned()
     if (abandoned.length > 0) return abandoned.slice(0, candidatesMax)
-    const pending = { index: 'byStatus', prefix: ['pending'], limit: candidatesMax }
-    return this.#deps.rows.list(tables.jobs, pending)
+    const { rows } = this.#deps
+    const pending = { index: 'byTurn', prefix: ['pending'], limit: candidatesMax }
+    const after = [this.#lastWorkspaceId, Number.MAX_SAFE_INTEGER]
+    const next = await rows.list(tables.jobs, { ...pending, after })
+    return next.length > 0 ? next : rows.list(tables.jobs, pending)
   }
 
   /** Returns jobs that were started, but that no process is working on. */

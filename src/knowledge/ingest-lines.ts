@@ -51,7 +51,9 @@ async function ingestLine(
 ): Promise<object> {
   try {
     if ('error' in line) throw line.error
-    const result = await ingestion.ingest(base.workspaceId, base.knowledgeBaseId, line.value, caller)
+    // Until this line is ingested, no further lines are read, which slows down the client.
+    const { workspaceId, knowledgeBaseId } = base
+    const result = await ingestion.ingest(workspaceId, knowledgeBaseId, line.value, caller, null)
     const { status, body } = toIngestResponse(result)
     return { line: line.line, status, ...body }
   } catch (error) {

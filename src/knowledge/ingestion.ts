@@ -1,9 +1,11 @@
 import type { Caller } from '../access/caller.ts'
 import type { AccessOf } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import type { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import { sha256 } from '../base/id.ts'
 import type { OperationHost } from '../base/threads.ts'
-import type { Document } from '../contract/documents.ts'
+import type { Document, FileCheck, FileState } from '../contract/documents.ts'
+import { overloaded } from '../contract/errors.ts'
 import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
@@ -21,6 +23,7 @@ import {
   chunkIdTaken,
   documentIdTaken,
   type ExistingDocument,
+  statesOfFiles,
 } from './ingest/accept-text.ts'
 import {
   chunkInsertion,
@@ -28,7 +31,10 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './ingest/document-writes.ts'
-import { reportChunks, reportRequest } from './ingest/report-chunks.ts'
+import type { IngestQueue } from './ingest/ingest-queue.ts'
+import type { RecentVectors } from './ingest/recent-vectors.ts'
+import { reportChunks, reportRequest, reportReused } from './ingest/report-chunks.ts'
+import { ReusedVectors } from './ingest/reused-vectors.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
@@ -42,6 +48,8 @@ const inlineHashCharsMax = 250_000
  * Maximum number of attempts. An ingest is retried if the same rows changed in the meantime.
  */
 const attemptsMax = 100
+/** Maximum time in milliseconds that a request waits before its text is processed. */
+const requestWaitMsMax = 10_000
 
 export type IngestResult =
   | { readonly kind: 'ingested'; readonly document: Document; readonly chunks: number }
@@ -60,6 +68,7 @@ export interface IngestParts {
   readonly bases: KnowledgeBases
   readonly chunking: Services<ChunkingService>
   readonly space: VectorSpace
+  readonly recent: RecentVectors
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
   /** Called before each write of chunks. Resolves when the knowledge base accepts new chunks. */
@@ -69,17 +78,27 @@ export interface IngestParts {
   readonly accessOf: AccessOf
 }
 
+interface IngestionParts extends IngestParts {
+  /** Limits the texts that wait for jobs. */
+  readonly queue: IngestQueue
+  /** Limits the texts that are processed at the same time, other than those of jobs. */
+  readonly inProgress: FairByteLimiter
+  readonly onEnqueued: () => void
+}
+
 /**
  * Ingests texts, immediately or in a job. Chunks and embeds a text, then writes the document, its chunks and its index
  * entries in one transaction. A text that the knowledge base already contains is not ingested again. If a document with
  * the same file name exists, the text replaces it if `overwriteOnNameConflict` is set, and is not ingested otherwise.
  */
 export class Ingestion {
-  constructor(private readonly parts: IngestParts & { readonly onEnqueued: () => void }) {}
+  constructor(private readonly parts: IngestionParts) {}
 
   /**
-   * Ingests one text.
+   * Ingests one text. Waits while the texts in progress take up the memory for them.
    *
+   * @param waitMsMax  maximum time to wait in milliseconds; null for no limit
+   * @throws overloaded       there was no memory for the text in this time
    * @throws forbidden        the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
    * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
@@ -90,9 +109,29 @@ export class Ingestion {
     knowledgeBaseId: string,
     body: StructuredIngest,
     caller: WritingCaller & Pick<Caller, 'signal'>,
+    waitMsMax: number | null = requestWaitMsMax,
+  ): Promise<IngestResult> {
+    const waiting = new AbortController()
+    const expire = () => waiting.abort(overloaded('too much text is being ingested'))
+    const cancel = waitMsMax === null ? () => {} : this.parts.clock.after(waitMsMax, expire)
+    const size = { workspaceId, bytes: sizeInMemory(body.text), signal: waiting.signal }
+    try {
+      return await this.parts.inProgress.run(size, () => {
+        cancel()
+        return this.ingestNow({ workspaceId, knowledgeBaseId }, body, caller)
+      })
+    } finally {
+      cancel()
+    }
+  }
+
+  private ingestNow(
+    address: BaseKey,
+    body: StructuredIngest,
+    caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: PreparedIngest | undefined
-    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
+    return this.acceptThenWrite(address, body, caller, async accepted => {
       if (!prepared) {
         prepared = await this.prepare(accepted, caller)
         if (!prepared) return undefined
@@ -108,12 +147,23 @@ export class Ingestion {
     })
   }
 
+  /** Compares files with the stored documents. Returns their states in the same order. */
+  async check(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    check: FileCheck,
+    caller: WritingCaller,
+  ): Promise<FileState[]> {
+    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
+    return statesOfFiles(this.parts.rows, context, check, await caller.rowAccess(workspaceId))
+  }
+
   /**
    * Accepts a text, and creates a job that ingests it. When the promise resolves, the document, the job and the text
    * are stored.
    *
    * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict   another document has the requested ID
+   * @throws overloaded  too much text is waiting for jobs
    */
   async enqueue(
     workspaceId: string,
@@ -183,8 +233,22 @@ export class Ingestion {
       report = enterStage(reportChunks(report, context, { ...chunked, title }), 'embedding', chunkedAtMs)
       if (embedded) return { ...chunked, ...embedded, report: endReport(report, clock.now()) }
       const passages = chunked.chunks.map(({ text }) => ({ title, text }))
-      const vectors = await this.parts.space.embed(context, passages, 'document', caller.signal, () => {
-        report = reportRequest(report)
+      const { access, replaced } = accepted
+      const { visibility } = access.openChange(context.base, { action: 'ingest' })
+      const earlier = replaced.map(({ row }) => row)
+      const reused = await ReusedVectors.open(
+        this.parts,
+        { context, access, visibility, replaced: earlier },
+        passages,
+      )
+      const vectors = await reused.embed(passages, caller.signal, {
+        patience: 'request',
+        onRequest: () => {
+          report = reportRequest(report)
+        },
+        onReused: count => {
+          report = reportReused(report, count)
+        },
       })
       return { ...chunked, ...vectors, report: endReport(report, clock.now()) }
     } catch (error) {
@@ -240,8 +304,10 @@ export class Ingestion {
     }
     const deleted = accepted.replaced.filter(({ row }) => row.documentId === document.documentId)
     const replacement = replacementWrites(accepted, deleted, row)
+    const stopCounting = await this.parts.queue.add(context.base.workspaceId, body.text)
     const outcome = await context.store.write(replacement.changes, [...replacement.rows, ...writes])
     if (!outcome.ok) {
+      stopCounting()
       await this.throwIfFinal(accepted, outcome)
       return undefined
     }
@@ -276,6 +342,11 @@ export class Ingestion {
     })
     await context.store.write(writes.changes, writes.rows)
   }
+}
+
+/** Returns the maximum size of a text in memory, in bytes. */
+export function sizeInMemory(text: string): number {
+  return text.length * 2
 }
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { CallerQueue } from '../access/caller-queue.ts'
 import type { AccessOf } from '../access/row-access.ts'
 import type { Clock } from '../base/clock.ts'
+import { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import type { Log } from '../base/log.ts'
 import { packageRoot } from '../base/package.ts'
 import { FileReader } from '../formats/file-reader.ts'
@@ -18,6 +19,8 @@ import { Documents } from './documents.ts'
 import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
+import { IngestQueue, type IngestQueueLimits } from './ingest/ingest-queue.ts'
+import { RecentVectors } from './ingest/recent-vectors.ts'
 import type { FailureReporter } from './ingest-lines.ts'
 import { Ingestion } from './ingestion.ts'
 import { Insights } from './insights/insights.ts'
@@ -78,8 +81,14 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly indexesAutomatically: boolean
   /** The built-in sentence model; undefined if it is turned off. */
   readonly sentenceModel: Pick<SentenceModel, 'embed'> | undefined
+  readonly ingestQueue: IngestQueueLimits & {
+    /** Maximum size in bytes of the texts that requests process at the same time; jobs can process as much. */
+    readonly inProgressBytes: number
+  }
   /** Called after a job was created. */
   readonly onEnqueued: () => void
+  /** Called after a text was rejected, because too much text is waiting for jobs. */
+  readonly onEnqueueRejected: () => void
   readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
@@ -137,8 +146,14 @@ export function openKnowledge(parts: KnowledgeParts) {
   const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
   const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
-  const ingestParts = { ...parts, bases, space, index: hosts.index, whenWritable, onRecordsChanged }
-  const ingestion = new Ingestion(ingestParts)
+  const recent = new RecentVectors(parts.clock)
+  const ingestParts = { ...parts, bases, space, recent, index: hosts.index, whenWritable, onRecordsChanged }
+  const { inProgressBytes } = parts.ingestQueue
+  const ingestion = new Ingestion({
+    ...ingestParts,
+    queue: new IngestQueue({ ...parts, limits: parts.ingestQueue, onFull: parts.onEnqueueRejected }),
+    inProgress: new FairByteLimiter(inProgressBytes),
+  })
   const files = new FileReader()
   const docling = new Docling(parts.docling, parts)
   const uploads = new Uploads({ ...parts, docling, files, index: hosts.index })
@@ -155,7 +170,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),
   }
   return {
-    ingestJob: new IngestJob(ingestParts),
+    ingestJob: new IngestJob({ ...ingestParts, jobsInProgress: new FairByteLimiter(inProgressBytes) }),
     reindexJob: new ReindexJob(ingestParts),
     bases,
     documents,

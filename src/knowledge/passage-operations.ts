@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { stopwatch } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import type { TextLayout, TextPlace } from '../base/text-layout.ts'
@@ -76,6 +77,8 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
   const spaces = new FittedModels(opening)
   return {
     hash: (text: string) => sha256(text),
+
+    hashFile: async (path: string) => sha256(await readFile(path)),
 
     /** Decodes a text file. */
     extract: extractText,

@@ -198,6 +198,10 @@ export function documentHandlers(
         return { ...toIngestResponse(result), ignored: upload.ignored }
       })
     },
+    checkFiles: async ({ params, body }, caller) => ({
+      status: 200,
+      body: { states: await modules.ingestion.check(params, body, caller) },
+    }),
     ingestBatch: async ({ params, body }, caller) => {
       await modules.bases.openContext(params.workspaceId, params.knowledgeBaseId)
       return { status: 200, body: ingestLines(modules.ingestion, params, body, caller, reportFailure) }

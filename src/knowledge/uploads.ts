@@ -77,6 +77,7 @@ export class Uploads {
         ...found,
         ...metadata,
         ingestParser: parser,
+        fileHash: await this.parts.index.run('hashFile', file.path),
         ...(version !== null && { ingestParserVersion: version }),
       },
       sourceFilename: file.name,

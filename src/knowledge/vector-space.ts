@@ -1,7 +1,7 @@
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
-import type { Embedder, EmbeddingPurpose } from '../models/embedder.ts'
+import type { Embedder, EmbeddingOptions, EmbeddingPurpose } from '../models/embedder.ts'
 import type { EmbeddedPassage } from '../models/lsa.ts'
 import { requireVectors } from './guards.ts'
 import type { BaseContext } from './knowledge-bases.ts'
@@ -50,7 +50,6 @@ export class VectorSpace {
   /**
    * Embeds passages in the current space. Sends no request to a provider if there are no passages.
    *
-   * @param onRequest  called before each request to a provider
    * @returns vectors of the collection's dimension, and the generation of their space
    * @throws vector_collection_required  the collection has no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
@@ -60,13 +59,13 @@ export class VectorSpace {
     passages: readonly EmbeddedPassage[],
     purpose: EmbeddingPurpose,
     signal: AbortSignal,
-    onRequest?: () => void,
+    options?: EmbeddingOptions,
   ): Promise<EmbeddedVectors> {
     requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.isFittedByRuntime) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding)
-    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose, onRequest)
+    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose, options)
     return { generation: context.collection.generation, vectors }
   }
 

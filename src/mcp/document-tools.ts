@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Handlers } from '../access/caller.ts'
-import { pageNumberField, textField } from '../agents/tools/passages.ts'
+import { pageOf, textField } from '../agents/tools/passages.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { vector } from '../contract/fields.ts'
@@ -186,7 +186,7 @@ function toPassage({ id, score, payload = {} }: SearchHit, fileNames: ReadonlyMa
     title: textField(payload.title),
     heading: headingOf(payload, content),
   }
-  const citation = formatCitation({ ...source, page: pageNumberField(payload.page) })
+  const citation = formatCitation({ ...source, page: pageOf(payload) })
   const { documentId: sourceId, ...sourceNames } = source
   return { chunkId: id, score, documentId: sourceId, content, ...sourceNames, citation }
 }

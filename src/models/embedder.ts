@@ -5,14 +5,28 @@ import type { FailureFacts } from './endpoint.ts'
 /** Purpose of an embedded text. Some models embed queries and documents differently. */
 export type EmbeddingPurpose = 'document' | 'query'
 
+/**
+ * Patience with a provider that fails or limits requests: a `job` waits for minutes, because its work would be lost otherwise.
+ * A `request` waits for seconds, because a client waits for it.
+ */
+export type EmbeddingPatience = 'request' | 'job'
+
+export interface EmbeddingOptions {
+  /** `request` by default. */
+  readonly patience?: EmbeddingPatience
+  /** Called before each request to a provider, without retries. */
+  readonly onRequest?: () => void
+  /** Called with the vectors of each request to a provider, also if a later request fails. */
+  readonly onVectors?: (texts: readonly string[], vectors: readonly Float32Array[]) => void
+}
+
 /** Converts texts to vectors of one vector space. */
 export interface Embedder {
   readonly dimension: number
   /**
    * Embeds texts.
    *
-   * @param purpose    `document` by default
-   * @param onRequest  called before each request to a provider, without retries
+   * @param purpose  `document` by default
    * @returns one vector of `dimension` finite numbers per text, in order; not normalized
    * @throws embedding_unavailable         the provider cannot be reached or rejects the request, or its
    *   credential is missing
@@ -22,7 +36,7 @@ export interface Embedder {
     texts: readonly string[],
     signal: AbortSignal,
     purpose?: EmbeddingPurpose,
-    onRequest?: () => void,
+    options?: EmbeddingOptions,
   ): Promise<Float32Array[]>
 }
 

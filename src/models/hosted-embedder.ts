@@ -1,15 +1,20 @@
+import { approximateTokenCount } from '../base/approximate-token-count.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
-import { type Embedder, embedderFailure } from './embedder.ts'
+import { type Embedder, type EmbeddingPatience, embedderFailure } from './embedder.ts'
 import { type EndpointSettings, resolveCredential, resolveEndpoint } from './endpoint.ts'
 import type { Outbound } from './outbound.ts'
 import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
-import { ProviderFailure } from './provider/provider-failure.ts'
+import { type FailureKind, ProviderFailure } from './provider/provider-failure.ts'
+import { ServicePace } from './request-pace.ts'
 
 const batchSizeDefault = 64
-/** Keeps each request below the providers' limit of 300,000 tokens, for texts in any script. */
-const textCharsPerRequestMax = 200_000
+/**
+ * Maximum estimated number of tokens in a request. OpenAI accepts 300,000. This is less, because the estimate can be too low, and
+ * because servers without a GPU must process a request before it times out.
+ */
+const tokensPerRequestMax = 50_000
 /** Keeps each response below about 7 MB. Parsing a response blocks other requests. */
 const valuesPerRequestMax = 1 << 18
 /** Maximum size of a number in a response, with the characters around it. */
@@ -17,9 +22,15 @@ const bytesPerValueMax = 25
 /** Maximum size of the other fields of a response. */
 const otherBytesMax = 1_000_000
 const concurrentRequestsMax = 2
-const retriesMax = 2
+const retriesMax: Record<EmbeddingPatience, number> = { request: 2, job: 6 }
+const requestedPauseMsMax: Record<EmbeddingPatience, number> = { request: 20_000, job: 120_000 }
+/** Refusals of a request with several texts after which the same texts are sent in smaller requests. */
+const sizeRefusals: ReadonlySet<FailureKind | undefined> = new Set(['too_large', 'context_overflow'])
 
-type TextBatch = { start: number; texts: readonly string[] }
+interface TextBatch {
+  readonly start: number
+  readonly texts: readonly string[]
+}
 
 /** Endpoint settings of an embedding service. */
 export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'createFailure' | 'path'> & {
@@ -29,33 +40,64 @@ export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'createFailure
 /**
  * Returns an embedder that calls a provider with the API of OpenAI or Cohere.
  *
- * Retries a request up to two times after a timeout, a failed connection, or status 408, 409, 429 or 5xx. Waits before
- * each retry as long as the provider requests. Resolves the endpoint and the credential for each call of `embed`.
+ * Sends each distinct text once. Retries a request up to two times after a timeout, a failed connection, or status 408, 409, 429
+ * or 5xx, and up to six times for a job. Waits before each retry as long as the provider requests: up to 20 seconds, or two
+ * minutes for a job. Resolves the endpoint and the credential for each call of `embed`.
  *
- * @see docs/configuration.md#embedding-providers
+ * @param pace  shared by all embedders of the service
+ * @see docs/services.md#hosted-embedding-models
  */
-export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outbound): Embedder {
+export function openHostedEmbedder(
+  settings: EmbedderEndpoint,
+  outbound: Outbound,
+  pace = new ServicePace(),
+): Embedder {
   const { service } = settings
   const dialect = dialects[settings.provider]
   return {
     dimension: service.embeddingDimension,
-    async embed(texts, signal, purpose = 'document', onRequest = () => {}) {
+    async embed(texts, signal, purpose = 'document', { patience, onRequest, onVectors } = {}) {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const callSettings = await embeddingCallSettings(settings)
-      const embedBatch = async (batch: TextBatch, batchSignal: AbortSignal) => {
-        const values = batch.texts.length * service.embeddingDimension
+      const callSettings = { ...(await embeddingCallSettings(settings, patience)), pace }
+      const distinct = [...new Set(texts)]
+      const embedBatch = async (
+        batch: readonly string[],
+        batchSignal: AbortSignal,
+      ): Promise<Float32Array[]> => {
+        const values = batch.length * service.embeddingDimension
         const responseBytesMax = values * bytesPerValueMax + otherBytesMax
         const client = openProviderClient({ ...callSettings, responseBytesMax }, outbound)
-        const body = dialect.body(service, batch.texts, purpose)
-        onRequest()
-        const response = await client.post(dialect.path, body, batchSignal).catch(error => {
+        try {
+          const body = dialect.body(service, batch, purpose)
+          const send = () => {
+            onRequest?.()
+            return client.post(dialect.path, body, batchSignal)
+          }
+          // A person waits for the vector of a query, so it does not wait for requests with documents.
+          const response = await (purpose === 'query' ? send() : pace.limit(batchSignal, send))
+          const vectors = vectorsIn(response, service, dialect, batch.length)
+          onVectors?.(batch, vectors)
+          return vectors
+        } catch (error) {
           if (!(error instanceof ProviderFailure)) throw error
-          throw embedderFailure(service, error.reason, error.facts, error.cause)
-        })
-        return vectorsIn(response, service, dialect, batch.texts.length)
+          if (!sizeRefusals.has(error.facts.kind))
+            throw embedderFailure(service, error.reason, error.facts, error.cause)
+          if (batch.length === 1) throw textTooLong(service, error)
+        }
+        const half = Math.ceil(batch.length / 2)
+        const first = await embedBatch(batch.slice(0, half), batchSignal)
+        return [...first, ...(await embedBatch(batch.slice(half), batchSignal))]
       }
-      return embedConcurrently(texts, batchesOf(texts, service, dialect), embedBatch, signal)
+      const vectors = await embedConcurrently(
+        distinct,
+        batchesOf(distinct, service, dialect),
+        embedBatch,
+        signal,
+      )
+      if (distinct.length === texts.length) return vectors
+      const vectorOfText = new Map(distinct.map((text, at) => [text, vectors[at]!]))
+      return texts.map(text => vectorOfText.get(text)!)
     },
   }
 }
@@ -65,14 +107,28 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
  *
  * @throws embedding_unavailable  the service cannot be called
  */
-export async function embeddingCallSettings(settings: EmbedderEndpoint): Promise<ProviderCallSettings> {
+export async function embeddingCallSettings(
+  settings: EmbedderEndpoint,
+  patience: EmbeddingPatience = 'request',
+): Promise<ProviderCallSettings> {
   const { service, provider } = settings
   const createFailure: EndpointSettings['createFailure'] = (_source, ...args) =>
     embedderFailure(service, ...args)
   const callSettings = { ...settings, createFailure, path: dialects[provider].path }
   const endpoint = resolveEndpoint(callSettings)
   const credential = await resolveCredential(callSettings, endpoint)
-  return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
+  return {
+    endpoint,
+    credential,
+    timeoutMs: service.requestTimeoutMs,
+    retriesMax: retriesMax[patience],
+    requestedPauseMsMax: requestedPauseMsMax[patience],
+  }
+}
+
+function textTooLong(service: EmbeddingService, { facts, cause }: ProviderFailure): WbError {
+  const hint = 'Use a chunking service with smaller chunks, or a model that accepts longer texts.'
+  return embedderFailure(service, 'rejected a text that is too long for its model', { ...facts, hint }, cause)
 }
 
 /** Returns the maximum total number of texts in concurrent requests. */
@@ -92,15 +148,16 @@ function* batchesOf(
 ): Generator<TextBatch> {
   const sizeMax = Math.min(batchSizeOf(service), dialect.textsMax)
   let start = 0
-  let chars = 0
+  let tokens = 0
   for (const [at, text] of texts.entries()) {
-    const isFull = at - start >= sizeMax || chars + text.length > textCharsPerRequestMax
+    const textTokens = approximateTokenCount(text)
+    const isFull = at - start >= sizeMax || tokens + textTokens > tokensPerRequestMax
     if (at > start && isFull) {
       yield { start, texts: texts.slice(start, at) }
       start = at
-      chars = 0
+      tokens = 0
     }
-    chars += text.length
+    tokens += textTokens
   }
   yield { start, texts: texts.slice(start) }
 }
@@ -111,7 +168,7 @@ function* batchesOf(
 async function embedConcurrently(
   texts: readonly string[],
   batches: Generator<TextBatch>,
-  embedBatch: (batch: TextBatch, batchSignal: AbortSignal) => Promise<Float32Array[]>,
+  embedBatch: (batch: readonly string[], batchSignal: AbortSignal) => Promise<Float32Array[]>,
   signal: AbortSignal,
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = new Array(texts.length)
@@ -119,7 +176,7 @@ async function embedConcurrently(
   const batchSignal = AbortSignal.any([signal, stop.signal])
   async function worker(): Promise<void> {
     for (const batch of batches)
-      for (const [at, vector] of (await embedBatch(batch, batchSignal)).entries())
+      for (const [at, vector] of (await embedBatch(batch.texts, batchSignal)).entries())
         vectors[batch.start + at] = vector
   }
   try {

@@ -21,6 +21,7 @@ import { createMockEmbedder } from './mock-embedder.ts'
 import { ModelCatalog } from './model-catalog.ts'
 import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
 import { probeModel } from './probe-model.ts'
+import { RequestPaces } from './request-pace.ts'
 import { checkReranker, openReranker, type Reranker } from './reranker.ts'
 import { RerankerPauses } from './reranker-pauses.ts'
 import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
@@ -108,6 +109,7 @@ export function openModels({
   const deps = { environment, isReleased, outbound: rest.outbound ?? network.send }
   const learned = openLearnedModels({ clock, outbound: deps.outbound })
   const chatDeps = { ...deps, learned, clock, chat: config.chat }
+  const paces = new RequestPaces()
   const rerankDeps = { ...chatDeps, pauses: new RerankerPauses(clock) }
   const processes = new McpProcesses({ environment, clock, log, folder: rest.dataDir })
   const local = new LocalModels({ dataDir: rest.dataDir, runtime: rest.nativeRuntime })
@@ -119,7 +121,9 @@ export function openModels({
     checkUrl: (field, url) => guard.checkUrl(field, url),
     checkEmbedding: async (service, sent) => checkLocalService(service, sent, local),
     openEmbedder: service =>
-      service.provider === localProvider ? openLocalEmbedder(service, local) : openEmbedder(service, deps),
+      service.provider === localProvider
+        ? openLocalEmbedder(service, local)
+        : openEmbedder(service, deps, paces),
     openReranker: service => openReranker(service, rerankDeps),
     openChat: service => openServiceModel(service, chatDeps),
     runtimeChat: () => openConfiguredModel(chatDeps),
@@ -151,9 +155,14 @@ export function openModels({
  *
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
-export function openEmbedder(service: EmbeddingService, deps: ModelDependencies): Embedder {
+export function openEmbedder(
+  service: EmbeddingService,
+  deps: ModelDependencies,
+  paces = new RequestPaces(),
+): Embedder {
   if (service.provider === 'mock') return createMockEmbedder(service.embeddingDimension)
-  return openHostedEmbedder(embedderEndpoint(service, deps), deps.outbound)
+  const pace = paces.of(`${service.workspaceId}/${service.embeddingServiceId}`)
+  return openHostedEmbedder(embedderEndpoint(service, deps), deps.outbound, pace)
 }
 
 /** @throws embedding_unavailable  the runtime cannot call this provider */

@@ -513,6 +513,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
       byStatus: ['status', 'ordinal'],
+      byTurn: ['status', 'workspaceId', 'ordinal'],
       byLease: ['status', 'leaseUntil', 'ordinal'],
       byEnd: ['endedAt', 'ordinal'],
     },

@@ -98,6 +98,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST KB/documents/bulk-delete`',
       '`POST KB/ingest`',
       '`POST KB/ingest/file`',
+      '`POST KB/ingest/check`',
       '`POST KB/ingest/batch`',
       '`POST KB/records`',
       '`POST W/jobs/{jobId}/cancel`',

@@ -72,6 +72,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST KB/documents/bulk-delete': { documentIds: [someId] },
   'POST KB/ingest': { text: 'words' },
   'POST KB/ingest/file': form('words'),
+  'POST KB/ingest/check': { files: [{ sourceFilename: 'a', fileHash: 'a'.repeat(64) }] },
   'POST KB/ingest/batch': { text: 'words' },
   'POST W/agents': { name: 'made' },
   'POST W/agents/from-template': { templateId: 'sage' },

@@ -384,6 +384,21 @@ export const toolIds = invalidValues([
   Array(1_001).fill('a'),
 ])
 export const title = invalidValues([...notText, '', 'x'.repeat(2_001), ...broken])
+const checkedFile = { sourceFilename: 'a.pdf', fileHash: 'a'.repeat(64) }
+export const checkedFiles = invalidValues([
+  'x',
+  5,
+  null,
+  {},
+  [],
+  [5],
+  [{}],
+  [{ ...checkedFile, sourceFilename: '' }],
+  [{ ...checkedFile, fileHash: 'A'.repeat(64) }],
+  [{ ...checkedFile, fileHash: 'a' }],
+  Array(1_001).fill(checkedFile),
+])
+
 export const documentIds = invalidValues([
   'x',
   5,

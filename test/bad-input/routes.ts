@@ -2,6 +2,7 @@ import {
   address,
   attributes,
   boosts,
+  checkedFiles,
   choice,
   chunker,
   command,
@@ -345,6 +346,11 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     valid: { documentIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
     required: ['documentIds'],
     fields: { documentIds },
+  },
+  [`POST ${KB}/ingest/check`]: {
+    valid: { files: [{ sourceFilename: 'a.pdf', fileHash: 'a'.repeat(64) }] },
+    required: ['files'],
+    fields: { files: checkedFiles },
   },
   [`POST ${KB}/ingest`]: { valid: { text: 'spoilt' }, required: ['text'], fields: ingestFields },
   [`POST ${W}/principals`]: {

@@ -6,7 +6,7 @@ import {
   groupIntoBatches,
   largeBytes,
 } from '../../src/cli/ingest/batches.ts'
-import type { Source } from '../../src/cli/ingest/ingest-item.ts'
+import type { Source, TextSource } from '../../src/cli/ingest/ingest-item.ts'
 
 function source(text: string): Source {
   return { path: 'x', body: { text, sourceFilename: 'x' } }
@@ -18,7 +18,7 @@ async function sizes(texts: string[]): Promise<number[][]> {
   }
   const all: number[][] = []
   for await (const batch of groupIntoBatches(sources()))
-    all.push(batch.map(({ body }) => Buffer.byteLength(body.text)))
+    all.push(batch.map(one => Buffer.byteLength((one as TextSource).body.text)))
   return all
 }
 

@@ -5,7 +5,7 @@ import { chdir, cwd } from 'node:process'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { countDocuments } from '../../src/cli/ingest/count-documents.ts'
-import type { IngestItem, Source } from '../../src/cli/ingest/ingest-item.ts'
+import { type IngestItem, nameOf, type Source, type TextSource } from '../../src/cli/ingest/ingest-item.ts'
 import { type IngestSelection, readSources, shareWalk, walkSelection } from '../../src/cli/ingest/sources.ts'
 import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -29,7 +29,8 @@ async function read(paths: string[], rest: Partial<IngestSelection> = {}) {
   }
 }
 
-const names = (all: Source[]) => all.map(({ body }) => body.sourceFilename)
+const names = (all: Source[]) => all.map(nameOf)
+const bodyOf = (source: Source | undefined) => (source as TextSource).body
 
 function inFolder(folder: string) {
   const before = cwd()
@@ -65,7 +66,9 @@ describe('names', () => {
 
   test('treats an existing file whose name looks like a glob as that file', async () => {
     const root = scratchTree({ 'a[1].md': 'literal', 'a1.md': 'other' })
-    expect((await read([join(root, 'a[1].md')])).sources.map(({ body }) => body.text)).toEqual(['literal'])
+    expect((await read([join(root, 'a[1].md')])).sources.map(source => bodyOf(source).text)).toEqual([
+      'literal',
+    ])
   })
 })
 
@@ -129,18 +132,19 @@ describe('unreadable files', () => {
     expect(named.failed.map(({ code }) => code)).toEqual(['unsupported_file_type', 'empty_file'])
   })
 
-  test('fails for text with NUL bytes or invalid UTF-8', async () => {
+  test('sends text with NUL bytes or invalid UTF-8 as a file, because the runtime recognizes encodings', async () => {
     const root = scratchTree({
       'a.log': Buffer.from([65, 0, 66]),
       'b.txt': Buffer.from([0xff, 0xfe, 65]),
       'c.md': 'ok',
     })
     const { failed, sources } = await read([root])
-    expect(failed).toEqual([
-      { path: join(root, 'a.log'), code: 'extraction_failed', message: expect.stringContaining('binary') },
-      { path: join(root, 'b.txt'), code: 'extraction_failed', message: expect.stringContaining('not UTF-8') },
+    expect(failed).toEqual([])
+    expect(sources.map(source => ('file' in source ? source.file : nameOf(source)))).toEqual([
+      { content: join(root, 'a.log'), name: 'a.log', type: 'text/plain', sizeBytes: 3 },
+      { content: join(root, 'b.txt'), name: 'b.txt', type: 'text/plain', sizeBytes: 3 },
+      'c.md',
     ])
-    expect(names(sources)).toEqual(['c.md'])
   })
 
   test('accepts a text with exactly the maximum number of characters, and rejects one more, regardless of bytes', async () => {
@@ -215,7 +219,7 @@ describe('documents', () => {
       'e.txt': '# not markdown\n',
     })
     const { sources } = await read([root])
-    expect(sources.map(({ body }) => body.metadata?.title)).toEqual([
+    expect(sources.map(source => bodyOf(source).metadata?.title)).toEqual([
       'The real title',
       'From the front',
       undefined,
@@ -226,7 +230,7 @@ describe('documents', () => {
 
   test('removes a byte order mark, and reports type and size', async () => {
     const root = scratchTree({ 'a.md': '\ufeffhi ä' })
-    expect((await read([root])).sources[0]!.body).toMatchObject({
+    expect(bodyOf((await read([root])).sources[0])).toMatchObject({
       text: 'hi ä',
       sourceFilename: 'a.md',
       fileType: 'text/markdown',
@@ -246,7 +250,7 @@ describe('documents', () => {
       'c.jsonl': `${lines.map(line => JSON.stringify(line)).join('\n')}\n\nnot json`,
     })
     const { sources, skipped, failed } = await read([root])
-    expect(sources.map(({ body }) => body)).toMatchObject([
+    expect(sources.map(bodyOf)).toMatchObject([
       { sourceDocId: 'd1', sourceFilename: 'c.jsonl#d1', text: 'first', metadata: { title: 'One' } },
       { sourceDocId: 'd2', sourceFilename: 'c.jsonl#d2', text: 'second', metadata: { year: 1960 } },
       {
@@ -296,14 +300,14 @@ describe('documents', () => {
     const bytes = Buffer.from(JSON.stringify({ _id: 'ä', text: 'über' }))
     const stream = Readable.from([...bytes].map(byte => Buffer.from([byte])))
     const { sources } = await read(['-'], { stdin: { name: 'x.jsonl', stream } })
-    expect(sources[0]!.body).toMatchObject({ sourceDocId: 'ä', text: 'über' })
+    expect(bodyOf(sources[0])).toMatchObject({ sourceDocId: 'ä', text: 'über' })
   })
 
   test('gives text from stdin the given name', async () => {
     const { sources } = await read(['-'], {
       stdin: { name: 'notes.md', stream: Readable.from([Buffer.from('# Notes\nhi')]) },
     })
-    expect(sources[0]!.body).toMatchObject({
+    expect(bodyOf(sources[0])).toMatchObject({
       sourceFilename: 'notes.md',
       text: '# Notes\nhi',
       metadata: { title: 'Notes' },

@@ -10,8 +10,9 @@ import {
 } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { pdf, wordFile } from '../formats/files.ts'
 import { cranfield } from '../harness/beir.ts'
 import { type CommandResult, createSandbox, runProgram, type Sandbox, serveWithApiKeys } from './sandbox.ts'
 import { runInFakeTerminal, runInTerminal, stripSequences } from './terminal.ts'
@@ -140,24 +141,28 @@ test('handles a tree with binaries, circular links, a 40 MB log, unusual names a
   expect(ended.status).toBe(1)
   expect(summary(ended)).toMatchObject({
     added: 3,
-    skipped: 5,
-    skippedAs: { '.pdf': 1, '.png': 1, 'symbolic links': 2, 'special files': 1 },
-    failed: [
-      { path: join(tree, 'core.log'), code: 'extraction_failed' },
-      { path: join(tree, 'huge.log'), code: 'payload_too_large' },
-      { path: join(tree, 'absent.md'), code: 'ENOENT' },
-    ],
+    skipped: 4,
+    skippedAs: { '.png': 1, 'symbolic links': 2, 'special files': 1 },
   })
+  const failures = JSON.parse(ended.stdout).failed as { path: string; code: string }[]
+  expect(failures.map(({ path, code }) => `${relative(tree, path)} ${code}`).sort()).toEqual([
+    'absent.md ENOENT',
+    'core.log extraction_failed',
+    'huge.log payload_too_large',
+    'paper.pdf extraction_failed',
+  ])
   const again = await sandbox.wb(args)
   expect(again.status).toBe(1)
-  expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t5\nfailed\t3\n')
+  expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t4\n')
   expect(again.stderr).toMatch(
     / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
   )
   expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
-  expect(again.stderr).toMatch(/ {2}– skipped 1 \.pdf: .*\.pdf \(not supported; convert to text\)\n/)
+  expect(again.stderr).toMatch(
+    / {2}✗ .*paper\.pdf {3}the file is a damaged PDF\. Check that .* \(extraction_failed\)\n/,
+  )
   const screen = stripSequences((await runInFakeTerminal(sandbox, args)).text)
-  expect(screen).toContain('  ✓ 3 unchanged   5 skipped   3 failed   in ')
+  expect(screen).toContain('  ✓ 3 unchanged   4 skipped   4 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 
@@ -166,7 +171,7 @@ test('strips escape sequences from a file name [security rule 16]', async () => 
   const tree = writeFiles(sandbox, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
   const { text } = await runInFakeTerminal(sandbox, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
-  expect(stripSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
+  expect(stripSequences(text)).toMatch(/✗ .*bad \.log {3}\S/)
 })
 
 test('an unknown workspace is an error that does not suggest --create, and nothing is created', async () => {
@@ -228,7 +233,7 @@ test.each([
       return [200, lines.map((_, index) => `${JSON.stringify({ line: index + 1, ...done })}\n`).join('')]
     },
     // The server reads no more until the progress line has appeared.
-    path => (path.includes(`/${route}`) ? isSeen : undefined),
+    path => (path.endsWith(`/${route}`) ? isSeen : undefined),
   )
   sandbox.env.WB_URL = url
   const { status, text } = await runInTerminal(sandbox, ['kb', 'ingest', 'papers', tree], {
@@ -383,6 +388,7 @@ function startFakeRuntime(features: object, answer: Answer, read?: Read): Promis
   const known: [start: RegExp, body: object][] = [
     [/^\/features$/, { mcp: { enabled: false, baseUrl: null }, ...features }],
     [/^\/api\/v1\/workspaces\?/, { items: [{ workspaceId, name: 'w' }], nextCursor: null }],
+    [/\/ingest\/check$/, { states: [] }],
     [/\/knowledge-bases\?/, { items: [{ workspaceId, knowledgeBaseId, name: 'papers' }], nextCursor: null }],
   ]
   return startFakeServer((path, body) => {
@@ -428,4 +434,34 @@ test('files with the same name in two folders become two documents', async () =>
   appendFileSync(join(tree, 'b/README.md'), ' changed')
   const again = await sandbox.wb(['kb', 'ingest', 'papers', 'a', 'b', '--json'], { cwd: tree })
   expect(summary(again)).toMatchObject({ ...emptySummary, replaced: 1, unchanged: 1 })
+})
+
+test('a folder of PDF, Word, HTML and other encodings is read, cited by page, and not sent again', async () => {
+  const sandbox = createSandbox()
+  const pages: [number, string][][] = [
+    [[11, 'Welcome to the team.']],
+    [
+      [20, 'Keys'],
+      [11, 'Badges open the garage.'],
+    ],
+  ]
+  const tree = writeFiles(sandbox, {
+    'handbook.pdf': await pdf(pages),
+    'plan.docx': await wordFile(),
+    'page.html': '<title>Page</title><script>hidden()</script><h1>Menu</h1><p>Soup on Monday.</p>',
+    'old.txt': Buffer.from('Größe der Küche', 'latin1'),
+    'locked.pdf': await pdf([[[11, 'x']]], { userPassword: 'x' }),
+    'letter.doc': Buffer.from('d0cf11e0a1b11ae1', 'hex'),
+  })
+  const args = ['kb', 'ingest', 'papers', tree, '--create']
+  const first = await sandbox.wb(args)
+  expect(first.stdout).toBe('added\t4\nreplaced\t0\nunchanged\t0\nduplicates\t0\nskipped\t1\nfailed\t1\n')
+  expect(first.stderr).toMatch(/locked\.pdf {3}the file is encrypted\. Save it without a password/)
+  expect(first.stderr).toMatch(/skipped 1 \.doc: .*letter\.doc \(not supported; save as \.docx\)/)
+  expect((await sandbox.wb(args)).stdout).toContain('added\t0\nreplaced\t0\nunchanged\t4\n')
+  const search = async (question: string) =>
+    stripSequences((await runInFakeTerminal(sandbox, ['kb', 'search', 'papers', question])).text)
+  expect(await search('badges')).toMatch(/handbook\.pdf › Keys[\s\S]*handbook\.pdf · page 1 · chunk 0/)
+  expect(await search('Größe')).toContain('old.txt')
+  expect(await search('soup')).not.toContain('hidden()')
 })

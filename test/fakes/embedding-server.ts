@@ -13,6 +13,8 @@ export interface EmbeddingStep {
   reversed?: boolean
   /** Number of vectors to omit. */
   missing?: number
+  /** Ends the response in the middle of its JSON. */
+  truncated?: boolean
   /** Sends no response, or only a part of the body, until the client disconnects. */
   hang?: 'before headers' | 'in body'
   delayMs?: number
@@ -31,12 +33,18 @@ export interface EmbeddingServer {
   readonly url: string
   readonly host: string
   readonly received: EmbeddingRequest[]
+  /** Texts of the requests that got valid vectors, once for each request. */
+  readonly embedded: string[]
+  /** Delay in milliseconds of each response for which no delay is scripted; 0 by default. */
+  delayMs: number
   /** Maximum number of concurrent requests. */
   readonly openMax: number
   /** Requests whose client disconnected before the response was complete. */
   readonly abandoned: number
   /** Sets the responses to the next requests, in order; later requests succeed. */
   script(...steps: EmbeddingStep[]): void
+  /** Removes the responses that were set, so that all later requests succeed. */
+  recover(): void
   close(): Promise<void>
 }
 
@@ -52,8 +60,11 @@ export function vectorFor(text: string, dimension: number): number[] {
  */
 export async function startEmbeddingServer(dimension: number): Promise<EmbeddingServer> {
   const received: EmbeddingRequest[] = []
+  const embedded: string[] = []
   const steps: EmbeddingStep[] = []
   const counts = { open: 0, openMax: 0, abandoned: 0 }
+
+  let provider: EmbeddingServer
 
   const server = createServer(async (request, response) => {
     counts.open++
@@ -66,13 +77,18 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
     received.push({ url: request.url ?? '', headers: request.headers, body })
     const step = steps.shift()
     await step?.before?.()
-    await answer(response, body, { dimension, ...step })
+    await answer(response, body, { dimension, delayMs: provider.delayMs, ...step })
+    const { status = 200, body: replaced, dimension: sent = dimension, truncated, hang, missing } = step ?? {}
+    if (status === 200 && sent === dimension && !(replaced ?? truncated ?? hang ?? missing))
+      embedded.push(...(body.input ?? body.texts ?? []))
   })
   const { host, close } = await listenOnLoopback(server)
-  return {
+  provider = {
+    delayMs: 0,
     url: `http://${host}/v1`,
     host,
     received,
+    embedded,
     get openMax() {
       return counts.openMax
     },
@@ -80,8 +96,12 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
       return counts.abandoned
     },
     script: (...more) => void steps.push(...more),
+    recover() {
+      steps.length = 0
+    },
     close,
   }
+  return provider
 }
 
 async function answer(
@@ -95,7 +115,7 @@ async function answer(
   const text =
     step.body ?? JSON.stringify(body.texts ? cohereAnswer(body.texts, step) : openaiAnswer(body, step))
   if (step.hang === 'in body') response.write(text.slice(0, 10))
-  else response.end(text)
+  else response.end(step.truncated ? text.slice(0, text.length / 2) : text)
 }
 
 function openaiAnswer(

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { sha256 } from '../../src/base/id.ts'
 import { documents } from '../../src/contract/documents.ts'
 import type { Job } from '../../src/contract/jobs.ts'
 import { pdf, presentation, spreadsheet, wordFile } from '../formats/files.ts'
@@ -72,6 +73,28 @@ test('chunks of slides and sheets have their place', async () => {
   expect((await payloads(slides.document.documentId))[0]).toMatchObject({ 'chunk.slide': 1 })
   const sheets = (await upload(await spreadsheet('xlsx'), 'plan.bin')) as { document: { documentId: string } }
   expect((await payloads(sheets.document.documentId))[0]).toMatchObject({ 'chunk.sheet': expect.any(String) })
+})
+
+test('files are compared by name and bytes', async () => {
+  const { wb, base, upload } = await stage()
+  const bytes = await handbook()
+  await upload(bytes, 'handbook.pdf')
+  await base.ingest('A note.', { sourceFilename: 'note.md' })
+  const check = async (...files: [string, Uint8Array | string][]) => {
+    const body = {
+      files: files.map(([sourceFilename, content]) => ({ sourceFilename, fileHash: sha256(content) })),
+    }
+    return (await wb.call(documents.checkFiles, { params: base.params, body })).states
+  }
+  expect(
+    await check(
+      ['handbook.pdf', bytes],
+      ['handbook.pdf', 'x'],
+      ['other.pdf', bytes],
+      ['note.md', 'A note.'],
+      ['note.md', 'B'],
+    ),
+  ).toEqual(['unchanged', 'changed', 'new', 'unchanged', 'changed'])
 })
 
 test('native reads PDF, Word and Excel by name, without structure', async () => {

@@ -9,6 +9,7 @@ import type { EmbeddingService } from '../../src/contract/services.ts'
 import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
 import { openEmbedder } from '../../src/models/open.ts'
 import { type Outbound, type OutboundNetwork, openOutboundNetwork } from '../../src/models/outbound.ts'
+import { RequestPaces } from '../../src/models/request-pace.ts'
 import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'
@@ -32,10 +33,11 @@ interface Setting {
   policy?: Partial<ReleasePolicy>
   variables?: Record<string, string>
   outbound?: Outbound
+  paces?: RequestPaces
 }
 
 /** An embedder of a service at the fake provider, with a released key. */
-function open({ service, policy, variables, outbound = network.send }: Setting = {}) {
+function open({ service, policy, variables, outbound = network.send, paces }: Setting = {}) {
   const whole: EmbeddingService = {
     embeddingServiceId: '33333333-3333-4333-8333-333333333333',
     workspaceId,
@@ -66,11 +68,13 @@ function open({ service, policy, variables, outbound = network.send }: Setting =
     isSingleUser: false,
     ...policy,
   }
-  return openEmbedder(whole, {
+  const deps = {
     environment: createEnvironment({ KEY: 'sk-secret', ...variables }),
-    isReleased: async (ref, host, workspace) => isReleased(ref, host, workspace, release),
+    isReleased: async (ref: string, host: string, workspace: string) =>
+      isReleased(ref, host, workspace, release),
     outbound,
-  })
+  }
+  return openEmbedder(whole, deps, paces)
 }
 
 async function failureOf(work: Promise<unknown>): Promise<WbError> {
@@ -232,6 +236,40 @@ describe('batches', () => {
     expect(provider.received.map(({ body }) => body.input?.length).sort()).toEqual([1, 1, 2])
   })
 
+  test('the tokens of a request are limited for texts in any script', async () => {
+    const chinese = Array.from({ length: 4 }, (_, at) => String(at) + '员'.repeat(20_000))
+    await open().embed(chinese, forever)
+    expect(provider.received.map(({ body }) => body.input?.length)).toEqual([2, 2])
+  })
+
+  test('a text that occurs several times is sent once', async () => {
+    expect(await open().embed(['a', 'b', 'a', 'a'], forever)).toEqual(expected(['a', 'b', 'a', 'a']))
+    expect(provider.received.map(({ body }) => body.input)).toEqual([['a', 'b']])
+  })
+
+  test.each([
+    [413, '{"error": "request entity too large"}'],
+    [400, '{"error": {"message": "max 8192 tokens: too many tokens in the request"}}'],
+  ])('a request that is too large for the provider (%i) is sent in smaller ones', async (status, body) => {
+    provider.script({ status, body }, { status, body })
+    const service = { maxBatchSize: 8 }
+    expect(await open({ service }).embed(texts(8), forever)).toEqual(expected(texts(8)))
+    expect(provider.received.map(request => request.body.input?.length)).toEqual([8, 4, 2, 2, 4])
+    provider.script({ status, body })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(failure.message).toMatch(/rejected a text that is too long for its model/)
+    expect(failure.hint).toMatch(/smaller chunks/)
+  })
+
+  test('all embedders of a service together send at most eight requests with documents at once', async () => {
+    provider.script(...Array.from({ length: 40 }, () => ({ delayMs: 20 })))
+    const paces = new RequestPaces()
+    const embedder = (n: number) =>
+      open({ service: { maxBatchSize: 1 }, paces }).embed([`${n}`, `x${n}`], forever)
+    await Promise.all(Array.from({ length: 20 }, (_, n) => embedder(n)))
+    expect(provider.openMax).toBe(8)
+  })
+
   test('the first failure aborts the other requests', async () => {
     provider.script({ status: 400 }, { hang: 'before headers' })
     await failureOf(open({ service: { maxBatchSize: 1 } }).embed(texts(50), forever))
@@ -264,6 +302,35 @@ describe('retries', () => {
     expect(failure.code).toBe('embedding_unavailable')
     expect(failure.message).toBe(`embedding service "hosted" (openai) responded with status ${status}`)
     expect(failure.message + failure.hint).not.toMatch(/planted|sk-secret/)
+  })
+
+  test('incomplete JSON is named, and requested once more', async () => {
+    provider.script({ body: '{"data": [' })
+    expect(await open().embed(['a'], forever)).toEqual(expected(['a']))
+    provider.script({ body: '{"data": [' }, { body: '{"data": [' })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(failure.message).toBe('embedding service "hosted" (openai) sent incomplete JSON (10 bytes)')
+    expect(provider.received).toHaveLength(4)
+  })
+
+  test('a job repeats a request six times', async () => {
+    const steps = Array.from({ length: 6 }, () => ({ status: 500, headers: atOnce }))
+    provider.script(...steps)
+    expect(await open().embed(['a'], forever, 'document', { patience: 'job' })).toEqual(expected(['a']))
+    expect(provider.received).toHaveLength(7)
+  })
+
+  test('a pause that a provider requests also delays later requests to the service', async () => {
+    provider.script({ status: 429, headers: { 'retry-after': '1' } })
+    const paces = new RequestPaces()
+    const first = open({ paces }).embed(['a'], forever)
+    await expect.poll(() => provider.received.length).toBe(1)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    const startedMs = performance.now()
+    await open({ paces }).embed(['b'], forever)
+    expect(performance.now() - startedMs).toBeGreaterThan(700)
+    await first
+    expect(provider.received).toHaveLength(3)
   })
 
   test('a request is not retried if the provider requests a long pause', async () => {
@@ -302,7 +369,7 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
   })
 
   test.each([
-    ['is no JSON', { body: '{"data": [' }],
+    ['is no JSON', { body: 'vectors' }],
     ['is empty', { body: '' }],
     ['is of another form', { body: '{"vectors": []}' }],
     ['holds null', { body: '{"data": [null]}' }],

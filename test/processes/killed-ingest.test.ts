@@ -1,10 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { audit } from '../../src/contract/audit.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
-import { programPath } from '../harness/program.ts'
 import { baseIn } from '../harness/resources.ts'
 import { open } from '../harness/runtime.ts'
 import {
@@ -14,6 +11,7 @@ import {
   expectNothingLeft,
   textOf,
 } from '../jobs/ingest-jobs.ts'
+import { everyPage, startKillableServer } from './killable-server.ts'
 
 /** About three seconds each; `WB_TEST_KILLS=100` runs a longer test. */
 const kills = Number(process.env.WB_TEST_KILLS ?? 5)
@@ -21,38 +19,6 @@ const jobsAtOnce = 4
 const chunksEach = 24
 /** Two requests of `maxBatchSize` texts. */
 const batch = 4
-
-/** A server in a child process that receives texts until it is killed. */
-async function start(dataDir: string) {
-  const child = fork(programPath('runtime/process'), [dataDir, 'server'])
-  const ended = once(child, 'exit')
-  onTestFinished(() => void child.kill('SIGKILL'))
-  await once(child, 'message')
-  let asked = 0
-  return {
-    send: (line: string, json: unknown) => child.send({ id: asked++, line, json }),
-    accepted: () => once(child, 'message'),
-    async kill() {
-      child.kill('SIGKILL')
-      await ended
-    },
-  }
-}
-
-interface Page<T> {
-  readonly items: T[]
-  readonly nextCursor: string | null
-}
-
-async function everyPage<T>(read: (cursor: string | undefined) => Promise<Page<T>>): Promise<T[]> {
-  const all: T[] = []
-  for (let cursor: string | undefined; ; ) {
-    const { items, nextCursor } = await read(cursor)
-    all.push(...items)
-    if (nextCursor === null) return all
-    cursor = nextCursor
-  }
-}
 
 test('a server killed during ingest loses no jobs, leaves no partial documents, and does not embed stored batches again', {
   timeout: 60_000 + kills * 15_000,
@@ -67,15 +33,15 @@ test('a server killed during ingest loses no jobs, leaves no partial documents, 
   }
   for (let round = 0; round < kills; round++) {
     provider.script(...Array.from({ length: 400 }, () => ({ delayMs: 5 })))
-    const server = await start(dataDir)
+    const server = await startKillableServer(dataDir)
     for (let n = 0; n < 6; n++)
-      server.send(`POST ${base.path}/ingest?async=true`, {
+      void server.send(`POST ${base.path}/ingest?async=true`, {
         text: textOf(chunksEach, `wing${n % 5} of round ${round}`),
         sourceFilename: `${n % 4}.md`,
         overwriteOnNameConflict: true,
         ...chunkPerParagraph,
       })
-    await server.accepted()
+    await server.nextAnswer()
     await new Promise(resolve => setTimeout(resolve, random() * 400))
     await server.kill()
   }

@@ -12,7 +12,7 @@ import { toSearchCaller } from '../search-caller.ts'
 import type { Excerpt } from './excerpt.ts'
 import { createExecutableTool } from './executable-tool.ts'
 import { bytesForTokens, citationMax, fitPassages, jsonBytes } from './passage-budget.ts'
-import { findPassageSources, pageNumberField, textField, truncateLabel } from './passages.ts'
+import { findPassageSources, pageOf, textField, truncateLabel } from './passages.ts'
 import { findReadableBases, type ReadableBases } from './readable-bases.ts'
 import { builtInTools } from './runtime-tools.ts'
 import type { Tool, ToolContext, ToolPassage } from './tool.ts'
@@ -210,7 +210,7 @@ export class KnowledgeTools {
         chunkId: id,
         chunkIndex,
         sourceFilename: truncateLabel(sourceFilename),
-        page: pageNumberField(payload.page),
+        page: pageOf(payload),
       }
       return context.cite(passage, text ?? '')
     }

@@ -1,4 +1,5 @@
 import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
+import { placePayloadKeys } from '../../contract/payload-keys.ts'
 import type { ContentCaller, Documents } from '../../knowledge/documents.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import type { ToolPassage } from './tool.ts'
@@ -27,7 +28,7 @@ export function findPassageSources(
     hits.map(async ({ id, knowledgeBaseId, payload = {} }) => {
       const documentId = textField(payload.documentId)
       const row = documentId === null ? undefined : await rowOf(knowledgeBaseId, documentId)
-      const { chunkIndex, title, page } = payload
+      const { chunkIndex, title } = payload
       return {
         knowledgeBaseId,
         attachmentId: null,
@@ -36,7 +37,7 @@ export function findPassageSources(
         chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
         title: truncateLabel(textField(title)),
         sourceFilename: truncateLabel(row?.sourceFilename ?? null),
-        page: pageNumberField(page),
+        page: pageOf(payload),
       }
     }),
   )
@@ -52,7 +53,8 @@ export function textField(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Returns a field of a record if it is a page number, from 1; null otherwise. */
-export function pageNumberField(value: unknown): number | null {
+/** Returns the page of a passage, from 1: that of the file, or the field `page` of a record; null if it has none. */
+export function pageOf(payload: Readonly<Record<string, unknown>>): number | null {
+  const value = payload[placePayloadKeys.page] ?? payload.page
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : null
 }

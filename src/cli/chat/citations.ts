@@ -50,7 +50,7 @@ export function accumulateCitations(
 
 /** Converts a passage to a citation. */
 export function citationFromPassage(passage: Passage): Citation {
-  const { number, knowledgeBaseId, documentId, id, chunkIndex, document } = passage
+  const { number, knowledgeBaseId, documentId, id, chunkIndex, document, place } = passage
   const title = document ? documentName(document) : null
   const sourceFilename = document?.sourceFilename ?? null
   return {
@@ -62,6 +62,6 @@ export function citationFromPassage(passage: Passage): Citation {
     chunkIndex,
     title,
     sourceFilename,
-    page: null,
+    page: place?.kind === 'page' ? Number(place.value) : null,
   }
 }

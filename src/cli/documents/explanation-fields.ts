@@ -89,7 +89,7 @@ function describeEmbedding({
       ? 'with the built-in embedder'
       : `with ${modelName} of ${provider} (${formatCounted(dimension, 'dimension')})`,
     ...(requests > 0 ? [`in ${formatCounted(requests, 'request')}`] : []),
-    ...(reused > 0 ? [`${formatCounted(reused, 'vector')} of an earlier attempt reused`] : []),
+    ...(reused > 0 ? [`${formatCounted(reused, 'known vector')} used again`] : []),
   ]
 }
 

@@ -17,7 +17,7 @@ export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGe
     return full
   }
   for await (const source of sources) {
-    const size = textBytes(source)
+    const size = sizeOf(source)
     const isFull = batch.length === batchDocumentsMax || bytes + size > batchBytesMax
     if (batch.length > 0 && (isFull || size >= largeBytes)) yield takeBatch()
     batch.push(source)
@@ -29,9 +29,9 @@ export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGe
 
 /** Returns true if the text is so large that the progress of its upload is shown. */
 export function isLarge(source: Source): boolean {
-  return textBytes(source) >= largeBytes
+  return sizeOf(source) >= largeBytes
 }
 
-function textBytes({ body }: Source): number {
-  return Buffer.byteLength(body.text)
+function sizeOf(source: Source): number {
+  return 'file' in source ? source.file.sizeBytes : Buffer.byteLength(source.body.text)
 }

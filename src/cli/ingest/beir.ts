@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import { splitLines } from '../../base/split-lines.ts'
 import { limits } from '../../contract/limits.ts'
-import type { FileToRead, IngestItem, Source } from './ingest-item.ts'
+import type { FileToRead, IngestItem, TextSource } from './ingest-item.ts'
 import { mediaTypeOf } from './text-types.ts'
 
 /** Maximum size of a line in bytes: the longest text with every character escaped, plus its ID and title. */
@@ -81,7 +81,7 @@ function toSource(
   path: string,
   lineNumber: number,
   fields: Record<string, unknown>,
-): Source | undefined {
+): TextSource | undefined {
   const title = nonBlank(fields.title)
   const text = nonBlank(fields.text) ?? title
   if (text === undefined) return undefined

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { splitLines } from '../../base/split-lines.ts'
 import type { IngestSelection } from './sources.ts'
-import { isJsonLines, isMaybeText } from './text-types.ts'
+import { isConvertible, isJsonLines, isMaybeText } from './text-types.ts'
 import type { WalkedItem } from './walk.ts'
 
 /** Bytes per read. The value is large, because the ingest runs at the same time and leaves little time for reads. */
@@ -23,7 +23,7 @@ export async function countDocuments(
     if (signal.aborted) return undefined
     if ('kind' in item) count += item.kind === 'failed' ? 1 : 0
     else if (isJsonLines(item.name)) count += await countLines(item.file, signal)
-    else count += isMaybeText(item.name) || item.isNamedByUser ? 1 : 0
+    else count += isMaybeText(item.name) || isConvertible(item.name) || item.isNamedByUser ? 1 : 0
   }
   return count
 }

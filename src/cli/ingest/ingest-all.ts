@@ -1,6 +1,7 @@
 import { type ErrorCode, isErrorCode, WbError } from '../../contract/errors.ts'
 import { runtimeRoutes } from '../../contract/runtime-routes.ts'
 import { groupIntoBatches } from './batches.ts'
+import { createChangeCheck } from './change-check.ts'
 import {
   createBatchSender,
   createSingleSender,
@@ -35,13 +36,14 @@ export async function ingestAll(
   const stopController = new AbortController()
   const signal = AbortSignal.any([target.signal, stopController.signal])
   const { send, batchSizeMax, concurrency } = await chooseSender({ ...target, signal })
+  const check = createChangeCheck({ ...target, signal })
   const batches = groupIntoBatches(countProblems(items, tally, onStep))
   const failures = new FailureStreak()
   const sendBatches = async () => {
     for (let next = await batches.next(); !next.done; next = await batches.next()) {
       signal.throwIfAborted()
       for (const batch of splitBatch(next.value, batchSizeMax))
-        for await (const [source, outcome] of ingestBatch({ ...target, signal }, send, batch)) {
+        for await (const [source, outcome] of ingestBatch({ ...target, signal }, send, batch, check)) {
           tally.count(source.path, outcome)
           onStep()
           failures.record(outcome)

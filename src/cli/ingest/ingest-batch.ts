@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { type Document, documents } from '../../contract/documents.ts'
@@ -5,7 +6,8 @@ import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
-import type { Source } from './ingest-item.ts'
+import { type FileSource, nameOf, type Source, type TextSource } from './ingest-item.ts'
+import { streamWithCapacity, waitForCapacity } from './wait-for-capacity.ts'
 
 /** Result of ingesting a source. */
 export type IngestOutcome =
@@ -43,18 +45,24 @@ type TextResponse =
   | { readonly document: Document; readonly outcome?: 'duplicate' | 'name_conflict'; readonly job?: Job }
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
+/** Returns the sources of a batch that are not stored yet, or that have changed. */
+export type ChangeCheck = (batch: readonly Source[]) => Promise<ReadonlySet<Source>>
+
 /**
  * Sends all sources without permission to overwrite documents. If a document with the same file name has another text,
  * sends the source again with this permission. These two steps distinguish replaced documents from new ones. If a
- * document with the same file name has the same text, only its metadata is updated.
+ * document with the same file name has the same text, only its metadata is updated. Files that have not changed are not sent.
  */
 export async function* ingestBatch(
   target: IngestTarget,
   send: SendBatch,
   batch: readonly Source[],
+  findChanged: ChangeCheck,
 ): AsyncGenerator<[Source, IngestOutcome]> {
+  const changed = await findChanged(batch)
+  for (const source of batch) if (!changed.has(source)) yield [source, { result: 'unchanged' }]
   const conflictingSources: Source[] = []
-  for await (const [source, response] of send(batch, false)) {
+  for await (const [source, response] of send([...changed], false)) {
     if ('outcome' in response && response.outcome === 'name_conflict') conflictingSources.push(source)
     else yield [source, await toOutcome(target, source, response, 'added')]
   }
@@ -65,7 +73,7 @@ export async function* ingestBatch(
 
 async function toOutcome(
   target: IngestTarget,
-  { body }: Source,
+  source: Source,
   response: TextResponse,
   resultOnSuccess: 'added' | 'replaced',
 ): Promise<IngestOutcome> {
@@ -73,9 +81,10 @@ async function toOutcome(
   const { document, outcome, job } = response
   if (job) return { result: 'queued', resultOnSuccess, job }
   if (outcome === undefined) return { result: resultOnSuccess }
-  if (document.sourceFilename !== body.sourceFilename)
+  if (document.sourceFilename !== nameOf(source))
     return { result: 'duplicate', sameAs: document.sourceFilename ?? document.documentId }
-  return (await updateMetadata(target, document, body.metadata ?? {}))
+  const metadata = 'file' in source ? {} : source.body.metadata
+  return (await updateMetadata(target, document, metadata ?? {}))
     ? { result: 'replaced' }
     : { result: 'unchanged' }
 }
@@ -100,25 +109,65 @@ class UploadReporter {
 
   constructor([source, ...otherSources]: readonly Source[], onUpload: IngestTarget['onUpload']) {
     if (!onUpload || !source || otherSources.length > 0 || !isLarge(source)) return
-    // Measure only the text, because the rest of the request is small.
-    const totalBytes = Buffer.byteLength(JSON.stringify(source.body.text))
+    // Measure only the text or file, because the rest of the request is small.
+    const totalBytes =
+      'file' in source ? source.file.sizeBytes : Buffer.byteLength(JSON.stringify(source.body.text))
     this.onSent = bytes => onUpload({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
     this.end = () => onUpload({ source, sentBytes: totalBytes, totalBytes })
   }
 }
 
-/** Returns a sender that streams a batch in one request. */
-export function createBatchSender({ client, base, signal, onUpload }: IngestTarget): SendBatch {
+/** Returns a sender that streams the texts of a batch in one request, and sends each file in a separate one. */
+export function createBatchSender(target: IngestTarget): SendBatch {
+  const sendTexts = createTextSender(target)
   return async function* (batch, overwrite) {
-    const body = requestLines(batch, overwrite)
+    const texts = batch.filter((source): source is TextSource => !('file' in source))
+    if (texts.length > 0) yield* sendTexts(texts, overwrite)
+    for (const source of batch)
+      if ('file' in source) yield [source, await sendFile(target, source, overwrite)]
+  }
+}
+
+/** Sends a file, which the runtime converts to text. */
+async function sendFile(
+  { client, base, signal, usesJobs, onUpload }: IngestTarget,
+  source: FileSource,
+  overwrite: boolean,
+): Promise<TextResponse> {
+  const { content, name, type } = source.file
+  const bytes = typeof content === 'string' ? await readFile(content) : content
+  const body = new FormData()
+  body.set('overwriteOnNameConflict', String(overwrite))
+  body.set('file', new File([bytes], name, { type }))
+  const upload = new UploadReporter([source], onUpload)
+  const request = { params: baseParams(base), query: usesJobs ? { async: 'true' as const } : {}, body }
+  const send = () => client.call(documents.ingestFile, request, { signal, onSent: upload.onSent })
+  return waitForCapacity(signal, send)
+    .catch(error => withHint(responseFromError(error), error))
+    .finally(() => upload.end())
+}
+
+/** Adds to the message what would help, which depends on the file. */
+function withHint(response: TextResponse, { facts }: WbError): TextResponse {
+  if (!('error' in response) || typeof facts.hint !== 'string') return response
+  return { error: { ...response.error, message: `${response.error.message}. ${facts.hint}` } }
+}
+
+function createTextSender({ client, base, signal, onUpload }: IngestTarget) {
+  return async function* (
+    batch: readonly TextSource[],
+    overwrite: boolean,
+  ): AsyncGenerator<[Source, TextResponse]> {
     const upload = new UploadReporter(batch, onUpload)
+    const open = () =>
+      client.stream(
+        documents.ingestBatch,
+        { params: baseParams(base), body: requestLines(batch, overwrite) },
+        { signal, onSent: upload.onSent },
+      )
     let responseCount = 0
     try {
-      for await (const line of client.stream(
-        documents.ingestBatch,
-        { params: baseParams(base), body },
-        { signal, onSent: upload.onSent },
-      )) {
+      for await (const line of streamWithCapacity(signal, open)) {
         const { line: lineNumber, status, ...rest } = line as { line: number; status: number } & TextResponse
         const response = 'error' in rest ? { error: { ...rest.error, status } } : rest
         const source = batch[lineNumber - 1]
@@ -138,7 +187,7 @@ export function createBatchSender({ client, base, signal, onUpload }: IngestTarg
   }
 }
 
-async function* requestLines(batch: readonly Source[], overwriteOnNameConflict: boolean) {
+async function* requestLines(batch: readonly TextSource[], overwriteOnNameConflict: boolean) {
   for (const { body } of batch) yield { ...body, overwriteOnNameConflict }
 }
 
@@ -156,14 +205,20 @@ function isSocketError(error: unknown): boolean {
 }
 
 /** Returns a sender that sends one request per source, for jobs and for runtimes without batches. */
-export function createSingleSender({ client, base, signal, usesJobs, onUpload }: IngestTarget): SendBatch {
+export function createSingleSender(target: IngestTarget): SendBatch {
+  const { client, base, signal, usesJobs, onUpload } = target
   const query = usesJobs ? ({ async: 'true' } as const) : {}
   return async function* (batch, overwriteOnNameConflict) {
     for (const source of batch) {
+      if ('file' in source) {
+        yield [source, await sendFile(target, source, overwriteOnNameConflict)]
+        continue
+      }
       const body = { ...source.body, overwriteOnNameConflict }
       const upload = new UploadReporter([source], onUpload)
-      const response = await client
-        .call(documents.ingest, { params: baseParams(base), query, body }, { signal, onSent: upload.onSent })
+      const request = { params: baseParams(base), query, body }
+      const send = () => client.call(documents.ingest, request, { signal, onSent: upload.onSent })
+      const response = await waitForCapacity(signal, send)
         .catch(responseFromError)
         .finally(() => upload.end())
       yield [source, response]

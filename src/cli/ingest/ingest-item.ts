@@ -1,10 +1,34 @@
 import type { IngestInput } from '../../contract/documents.ts'
 
-/** A text to ingest. */
-export interface Source {
+/** A document to ingest: a text, or a file that the runtime converts to text. */
+export type Source = TextSource | FileSource
+
+export interface TextSource {
   /** Path as the user would type it, for error messages. */
   readonly path: string
   readonly body: IngestInput & { readonly sourceFilename: string }
+  /** SHA-256 of the file; undefined if the text has metadata that is not part of it. */
+  readonly hash?: string
+}
+
+export interface FileSource {
+  /** Path as the user would type it, for error messages. */
+  readonly path: string
+  readonly file: {
+    /** Path of the file, or its bytes. */
+    readonly content: string | Uint8Array<ArrayBuffer>
+    /** Value for `sourceFilename`. */
+    readonly name: string
+    readonly type: string
+    readonly sizeBytes: number
+  }
+  /** SHA-256 of the file. */
+  readonly hash: string
+}
+
+/** Returns the file name under which a source is stored. */
+export function nameOf(source: Source): string {
+  return 'file' in source ? source.file.name : source.body.sourceFilename
 }
 
 /** Reason why a file was not ingested. The code is an error code of the API or of the operating system (`EACCES`). */

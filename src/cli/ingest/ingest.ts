@@ -7,7 +7,7 @@ import { plainLine, truncate } from '../terminal/terminal-text.ts'
 import { countDocuments } from './count-documents.ts'
 import { ingestAll } from './ingest-all.ts'
 import type { IngestTarget, UploadProgress } from './ingest-batch.ts'
-import type { Source } from './ingest-item.ts'
+import { nameOf, type Source } from './ingest-item.ts'
 import { type IngestSelection, readSources, shareWalk, walkSelection } from './sources.ts'
 import type { IngestSummary } from './summary.ts'
 import { Tally } from './tally.ts'
@@ -88,7 +88,7 @@ export async function ingest(
 
 /** Describes the progress of an upload. */
 function uploadProgress({ source, sentBytes, totalBytes }: UploadProgress): Parameters<Progress['step']>[0] {
-  const label = truncate(plainLine(source.body.sourceFilename), nameWidthMax)
+  const label = truncate(plainLine(nameOf(source)), nameWidthMax)
   return { label, done: sentBytes, total: totalBytes, unit: 'bytes' }
 }
 

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
+import { sha256 } from '../../base/id.ts'
 import { limits } from '../../contract/limits.ts'
 
 /** A text, or the reason why it could not be read. */
@@ -15,9 +16,23 @@ export interface SystemFailure {
   readonly message: string
 }
 
+/** The bytes of a file, or only its size and hash. */
+export interface ReadBytes {
+  /** SHA-256. */
+  readonly hash: string
+  readonly sizeBytes: number
+  readonly bytes?: Uint8Array<ArrayBuffer>
+}
+
+/** The reason why a file could not be read. */
+export type ReadFailure = { readonly failure: 'not_a_file' | 'too_large' } | SystemFailure
+
+/** Maximum size of a file that is sent to the runtime. The rest of the request is small. */
+export const fileBytesMax = limits.ingestBodyBytes - 100_000
+
 /** Maximum size of a file: three bytes of UTF-8 for each UTF-16 code unit, plus a byte order mark. */
 const bytesMax = limits.ingestTextChars * 3 + 3
-const readBytes = 1 << 20
+const bytesPerRead = 1 << 20
 
 /**
  * Reads a file of UTF-8 text. Never blocks on a pipe or device, and never reads much more than the longest text
@@ -26,20 +41,55 @@ const readBytes = 1 << 20
  * @param follow  true to follow a symbolic link
  */
 export async function readText(path: string, { follow }: { follow: boolean }): Promise<ReadResult> {
+  return withFile<ReadResult>(path, follow, async handle => {
+    const { size } = await handle.stat()
+    if (size > bytesMax) return { failure: 'too_long' }
+    return readStream(handle.createReadStream({ autoClose: false, highWaterMark: bytesPerRead }))
+  })
+}
+
+/** Opens a regular file without blocking, and closes it after use. */
+async function withFile<T>(
+  path: string,
+  follow: boolean,
+  use: (handle: FileHandle) => Promise<T>,
+): Promise<T | { readonly failure: 'not_a_file' } | SystemFailure> {
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (follow ? 0 : (constants.O_NOFOLLOW ?? 0))
   try {
     const handle = await open(path, flags)
     try {
-      const stats = await handle.stat()
-      if (!stats.isFile()) return { failure: 'not_a_file' }
-      if (stats.size > bytesMax) return { failure: 'too_long' }
-      return await readStream(handle.createReadStream({ autoClose: false, highWaterMark: readBytes }))
+      return (await handle.stat()).isFile() ? await use(handle) : { failure: 'not_a_file' }
     } finally {
       await handle.close()
     }
   } catch (error) {
     return systemFailure(error)
   }
+}
+
+/**
+ * Reads the size and hash of a file. Never blocks on a pipe or device.
+ *
+ * @param follow  true to follow a symbolic link
+ */
+export async function readBytes(
+  path: string,
+  { follow }: { follow: boolean },
+): Promise<ReadBytes | ReadFailure> {
+  return withFile<ReadBytes | ReadFailure>(path, follow, async handle => {
+    const { size } = await handle.stat()
+    if (size > fileBytesMax) return { failure: 'too_large' }
+    const { hash, sizeBytes } = await readStreamBytes(handle.createReadStream({ autoClose: false }))
+    return { hash, sizeBytes }
+  })
+}
+
+/** Reads a stream. */
+export async function readStreamBytes(stream: AsyncIterable<Uint8Array>): Promise<ReadBytes> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of stream) pieces.push(piece)
+  const bytes = new Uint8Array(Buffer.concat(pieces))
+  return { hash: sha256(bytes), sizeBytes: bytes.length, bytes }
 }
 
 /** Reads UTF-8 text from a stream. Stops when it reads a NUL or invalid byte, or the text is too long. */

@@ -1,13 +1,37 @@
 import { createReadStream } from 'node:fs'
 import { extensionOf } from '../../base/file-extension.ts'
+import { sha256 } from '../../base/id.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { formatCount } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
-import { type FileToRead, failOrSkip, type IngestItem, type Source, specialFileItem } from './ingest-item.ts'
+import {
+  type FileToRead,
+  failOrSkip,
+  type IngestItem,
+  specialFileItem,
+  type TextSource,
+} from './ingest-item.ts'
 import { markdownTitle } from './markdown-title.ts'
-import { type ReadResult, readStream, readText, systemFailure } from './read-text.ts'
-import { isConvertibleToText, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
+import {
+  fileBytesMax,
+  type ReadBytes,
+  type ReadFailure,
+  type ReadResult,
+  readBytes,
+  readStream,
+  readStreamBytes,
+  readText,
+  systemFailure,
+} from './read-text.ts'
+import {
+  isConvertible,
+  isJsonLines,
+  isMarkdown,
+  isMaybeText,
+  mediaTypeOf,
+  replacementOf,
+} from './text-types.ts'
 import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Selects the files and the standard input to ingest. */
@@ -64,19 +88,44 @@ async function* readStdin({
 }: NonNullable<IngestSelection['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, isNamedByUser: true }
   if (isJsonLines(name)) yield* beirDocuments(file, stream)
-  else yield toIngestItem(file, await readStream(stream))
+  else if (isConvertible(name)) yield fileItem(file, await readStreamBytes(stream))
+  else yield textItem(file, await readStream(stream))
 }
 
 async function* readFileSources(file: FileToRead): AsyncGenerator<IngestItem> {
-  if (!isMaybeText(file.name)) yield unsupportedTypeItem(file)
+  if (isConvertible(file.name)) yield await readFileItem(file)
+  else if (!isMaybeText(file.name)) yield unsupportedTypeItem(file)
   else if (isJsonLines(file.name)) yield* readJsonLinesOrText(file)
-  else yield toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
+  else yield await readTextItem(file)
+}
+
+async function readTextItem(file: FileToRead): Promise<IngestItem> {
+  const result = await readText(file.file, { follow: file.isNamedByUser })
+  const isOtherEncoding =
+    'failure' in result &&
+    (result.failure === 'encoding' || (result.failure === 'binary' && extensionOf(file.name) !== ''))
+  // The runtime recognizes the encoding.
+  return isOtherEncoding ? readFileItem(file) : textItem(file, result)
+}
+
+async function readFileItem(file: FileToRead): Promise<IngestItem> {
+  const result = await readBytes(file.file, { follow: file.isNamedByUser })
+  return 'failure' in result ? unreadableItem(file, result) : fileItem(file, result)
+}
+
+function fileItem(file: FileToRead, { hash, sizeBytes, bytes }: ReadBytes): IngestItem {
+  if (sizeBytes === 0) return emptyItem(file)
+  const { name, path } = file
+  return {
+    kind: 'source',
+    source: { path, hash, file: { content: bytes ?? file.file, name, type: mediaTypeOf(name), sizeBytes } },
+  }
 }
 
 async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
   try {
     if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
-    else yield toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
+    else yield await readTextItem(file)
   } catch (error) {
     yield unreadableItem(file, systemFailure(error))
   }
@@ -84,38 +133,47 @@ async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem
 
 function unsupportedTypeItem(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
-  const message = `${extension} files are not supported; convert the file to text, or pipe its text: wb kb ingest NAME - --name FILE`
+  const replacement = replacementOf(file.name)
+  const message = replacement
+    ? `${extension} files are not supported; save the file as ${replacement}`
+    : `${extension} files are not supported; convert the file to text, or pipe its text: wb kb ingest NAME - --name FILE`
   return failOrSkip(
     file,
     {
       category: extension,
-      reason: isConvertibleToText(file.name) ? 'not supported; convert to text' : 'not supported',
+      reason: replacement ? `not supported; save as ${replacement}` : 'not supported',
     },
     { code: 'unsupported_file_type', message },
   )
 }
 
-function toIngestItem(file: FileToRead, result: ReadResult): IngestItem {
+function textItem(file: FileToRead, result: ReadResult): IngestItem {
   if ('failure' in result) return unreadableItem(file, result)
   const { text, sizeBytes } = result
-  if (text.trim() === '')
-    return failOrSkip(
-      file,
-      { category: 'empty files', reason: 'no text' },
-      { code: 'empty_file', message: 'it contains no text' },
-    )
+  if (text.trim() === '') return emptyItem(file)
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
-  const body: Source['body'] = {
+  const body: TextSource['body'] = {
     text,
     sourceFilename: file.name,
     fileType: mediaTypeOf(file.name),
     fileSize: sizeBytes,
     metadata: title ? { title } : {},
   }
-  return { kind: 'source', source: { path: file.path, body } }
+  return { kind: 'source', source: { path: file.path, body, hash: sha256(text) } }
 }
 
-function unreadableItem(file: FileToRead, result: Extract<ReadResult, { failure: string }>): IngestItem {
+function emptyItem(file: FileToRead): IngestItem {
+  return failOrSkip(
+    file,
+    { category: 'empty files', reason: 'no text' },
+    { code: 'empty_file', message: 'it contains no text' },
+  )
+}
+
+function unreadableItem(
+  file: FileToRead,
+  result: Extract<ReadResult | ReadFailure, { failure: string }>,
+): IngestItem {
   const failed = (code: string, message: string): IngestItem => ({
     kind: 'failed',
     problem: { path: file.path, code, message },
@@ -130,6 +188,8 @@ function unreadableItem(file: FileToRead, result: Extract<ReadResult, { failure:
         'payload_too_large',
         `it has more than ${formatCount(limits.ingestTextChars)} characters; split it`,
       )
+    case 'too_large':
+      return failed('payload_too_large', `it is larger than ${formatCount(fileBytesMax)} bytes; split it`)
     case 'encoding':
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':

@@ -9,10 +9,24 @@ const textExtensions = new Set(
   ),
 )
 
-/** Extensions of files that contain text in another format, and that converters can read. */
+/** Extensions of files that the runtime converts to text. */
 const convertibleExtensions = new Set(
-  'pdf doc docx odt rtf pages ppt pptx odp key xls xlsx ods epub eml msg'.split(' '),
+  'pdf docx docm pptx pptm xlsx xlsm xlsb xls ods odt odp rtf epub eml mbox ipynb srt vtt html htm xhtml'.split(
+    ' ',
+  ),
 )
+
+/** Formats that the runtime cannot read, and the formats in which their programs can save a file instead. */
+const replacements: Readonly<Record<string, string>> = {
+  doc: '.docx',
+  ppt: '.pptx',
+  msg: '.eml',
+  pages: '.pdf or .docx',
+  key: '.pdf or .pptx',
+  numbers: '.xlsx',
+}
+
+const office = 'application/vnd.openxmlformats-officedocument'
 
 const mediaTypes: Record<string, string> = {
   md: 'text/markdown',
@@ -25,6 +39,17 @@ const mediaTypes: Record<string, string> = {
   css: 'text/css',
   xml: 'text/xml',
   json: 'application/json',
+  pdf: 'application/pdf',
+  docx: `${office}.wordprocessingml.document`,
+  pptx: `${office}.presentationml.presentation`,
+  xlsx: `${office}.spreadsheetml.sheet`,
+  odt: 'application/vnd.oasis.opendocument.text',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  odp: 'application/vnd.oasis.opendocument.presentation',
+  rtf: 'application/rtf',
+  epub: 'application/epub+zip',
+  eml: 'message/rfc822',
+  ipynb: 'application/x-ipynb+json',
 }
 
 /** Returns true if the extension is that of a text file, or there is no extension. */
@@ -33,9 +58,14 @@ export function isMaybeText(name: string): boolean {
   return extension === '' || textExtensions.has(extension)
 }
 
-/** Returns true if the extension is that of a document, such as PDF, that can be converted to text. */
-export function isConvertibleToText(name: string): boolean {
+/** Returns true if the runtime converts files with this extension, such as PDF, to text. */
+export function isConvertible(name: string): boolean {
   return convertibleExtensions.has(extensionOf(name))
+}
+
+/** Returns the format in which to save a file that cannot be read, such as `.docx`; undefined if no other format is known. */
+export function replacementOf(name: string): string | undefined {
+  return replacements[extensionOf(name)]
 }
 
 /** Returns true for a `.jsonl` file, which can have one document per line. */

@@ -10,6 +10,8 @@ import { readMarkdown, sectionAt } from './markdown.ts'
 import { matchesIn, stemsOf } from './matches.ts'
 
 const barSteps = 5
+/** Values of `ingestParser` for files that were converted to Markdown. */
+const convertingParsers: ReadonlySet<unknown> = new Set(['structured', 'docling'])
 const excerptLines = 3
 /** Maximum width of a card; longer lines are hard to read. */
 const widthMax = 100
@@ -154,7 +156,7 @@ function passageSection({ section }: Passage, title: string): string | undefined
 
 /** Returns true if the document is a Markdown file. */
 export function isMarkdownDocument({ document }: Pick<Passage, 'document'>): boolean {
-  return isMarkdown(sourceOf(document) ?? '')
+  return convertingParsers.has(document?.metadata.ingestParser) || isMarkdown(sourceOf(document) ?? '')
 }
 
 /** Returns the document title of a passage as one line of plain text. */
@@ -162,19 +164,20 @@ export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>)
   return plainLine(document ? documentName(document) : id)
 }
 
-/** Returns the file name and the chunk numbers of a passage. */
+/** Returns the file name, the place in the file, and the chunk numbers of a passage. */
 export function passageLocation({
   document,
   chunkIndex,
   chunks,
-}: Pick<Passage, 'document' | 'chunkIndex' | 'chunks'>): string {
+  place,
+}: Pick<Passage, 'document' | 'chunkIndex' | 'chunks' | 'place'>): string {
   const source = sourceOf(document)
   const chunk = chunks
     ? `chunks ${chunks.first} to ${chunks.last}`
     : chunkIndex === null
       ? undefined
       : `chunk ${chunkIndex}`
-  const parts = [source && plainLine(source), chunk]
+  const parts = [source && plainLine(source), place && plainLine(`${place.kind} ${place.value}`), chunk]
   return parts.filter(Boolean).join(' · ')
 }
 

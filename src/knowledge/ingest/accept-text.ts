@@ -1,7 +1,7 @@
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import type { RowAccess } from '../../access/row-access.ts'
 import { newId } from '../../base/id.ts'
-import type { Document } from '../../contract/documents.ts'
+import type { Document, FileCheck, FileState } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
@@ -79,6 +79,32 @@ export async function acceptText(
     access,
     replaced,
   }
+}
+
+/**
+ * Compares files with the documents that an ingest of them would replace: those of the same owner with the same name that the
+ * caller may see. A document that was not uploaded as a file has the hash of its text.
+ *
+ * @returns the states in the order of the files
+ */
+export async function statesOfFiles(
+  rows: RowStore,
+  context: BaseContext,
+  { files }: FileCheck,
+  access: RowAccess,
+): Promise<FileState[]> {
+  const change = access.openChange(context.base, { action: 'ingest' })
+  change.authorize(true)
+  const isVisible = documentMatcher(change.visibility)
+  const domain = domainOf(access, access.ownerId)
+  const states: FileState[] = []
+  for (const { sourceFilename, fileHash } of files) {
+    const named = await documentsWithName(rows, context, { name: sourceFilename, domain })
+    const stored = named.filter(({ row }) => row.status !== 'failed' && isVisible(row))
+    const isSame = stored.some(({ row }) => (row.metadata.fileHash ?? row.contentHash) === fileHash)
+    states.push(stored.length === 0 ? 'new' : isSame ? 'unchanged' : 'changed')
+  }
+  return states
 }
 
 /**

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
+import type { FairByteLimiter } from '../../base/fair-byte-limiter.ts'
 import { sha256 } from '../../base/id.ts'
 import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
 import { endReport, enterStage, newIngestReport, startAttempt } from '../../jobs/ingest-report.ts'
@@ -13,7 +14,7 @@ import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
-import type { IngestParts } from '../ingestion.ts'
+import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
@@ -25,7 +26,9 @@ import {
   documentDeletionWrites,
   type EmbeddedChunks,
 } from './document-writes.ts'
+import { modelOf } from './recent-vectors.ts'
 import { reportChunks, reportRequest, reportReused } from './report-chunks.ts'
+import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
 
@@ -45,13 +48,18 @@ interface IngestWork {
   report: DocumentIngestReport
 }
 
+interface IngestJobParts extends IngestParts {
+  /** Limits the texts that jobs process at the same time. */
+  readonly jobsInProgress: FairByteLimiter
+}
+
 type DocumentStage = { readonly status: 'chunking' | 'embedding' | 'writing' } & Partial<
   Pick<DocumentRow, 'chunkTotal'>
 >
 
 /** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
-  constructor(private readonly parts: IngestParts) {}
+  constructor(private readonly parts: IngestJobParts) {}
 
   /**
    * Chunks, embeds and writes the document of a job. Stores vectors from a provider for later attempts.
@@ -66,11 +74,19 @@ export class IngestJob {
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
-    const { ingestReport } = (await this.requireDocument(claim)).row
-    const nowMs = this.parts.clock.now()
-    const received = ingestReport ?? newIngestReport(nowMs, Buffer.byteLength(body.text))
-    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
-    const work: IngestWork = { claim, context, body, actor, report: startAttempt(received, nowMs) }
+    const bytes = sizeInMemory(body.text)
+    await this.parts.jobsInProgress.run({ workspaceId, bytes, signal: claim.signal }, async () => {
+      const { ingestReport } = (await this.requireDocument(claim)).row
+      const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
+      const nowMs = this.parts.clock.now()
+      const received = ingestReport ?? newIngestReport(nowMs, Buffer.byteLength(body.text))
+      await this.process({ claim, context, body, actor, report: startAttempt(received, nowMs) })
+    })
+  }
+
+  private async process(work: IngestWork): Promise<void> {
+    const { claim } = work
+    const { workspaceId, knowledgeBaseId } = claim.job
     let chunked = await this.chunk(work)
     await retryOnSpaceChange(async () => {
       const { context: before } = work
@@ -83,7 +99,7 @@ export class IngestJob {
       await this.setStage(work, { status: 'writing' })
       return this.write(work, { ...chunked, ...embedded }, title)
     })
-    await this.parts.onRecordsChanged(context)
+    await this.parts.onRecordsChanged(work.context)
   }
 
   private async chunk(work: IngestWork): Promise<ChunkedText> {
@@ -194,16 +210,38 @@ export class IngestJob {
       vectors.push(...batch.vectors)
     }
     work.report = reportReused(work.report, vectors.length)
+    if (vectors.length === passages.length) return { generation, vectors }
+    const rest = passages.slice(vectors.length)
+    const reused = await ReusedVectors.open(this.parts, await this.versionsOf(work), rest)
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await this.parts.space.embed(context, batch, 'document', claim.signal, () => {
-        work.report = reportRequest(work.report)
+      const embedded = await reused.embed(batch, claim.signal, {
+        patience: 'job',
+        onRequest: () => {
+          work.report = reportRequest(work.report)
+        },
+        onReused: count => {
+          work.report = reportReused(work.report, count)
+        },
       })
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
     return { generation, vectors }
+  }
+
+  /** Returns the documents that this document will probably replace, as far as the creator of the job may see them. */
+  private async versionsOf({ claim, context, actor }: IngestWork): Promise<TextVersions> {
+    const { row, ordinal } = await this.requireDocument(claim)
+    const access = await this.parts.accessOf(actor ?? noPrincipal, row.workspaceId)
+    const { visibility } = access.openChange(context.base, { action: 'ingest' })
+    const isVisible = documentMatcher(visibility)
+    const named = { name: row.sourceFilename, domain: domainOf(access, row.ownerPrincipalId) }
+    const replaced = (await documentsWithName(this.parts.rows, context, named))
+      .filter(other => other.ordinal < ordinal && isVisible(other.row))
+      .map(other => other.row)
+    return { context, access, visibility, replaced }
   }
 
   /**
@@ -280,10 +318,4 @@ export class IngestJob {
       ? { replaced: [], nameKey: row.nameKey }
       : { replaced, nameKey: isNameTaken ? null : nameKey }
   }
-}
-
-/** Returns the properties that identify the model. Vectors of different models cannot be compared. */
-function modelOf({ embedding }: BaseContext) {
-  const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
-  return [embeddingServiceId, provider, modelName, embeddingDimension]
 }

@@ -188,7 +188,9 @@ async function embed(
   )
   const vectors = chunked.chunks.map(({ text, section }) => known.get(identityOf(text, section)))
   const missing = chunked.chunks.filter((_, at) => !vectors[at])
-  const embedded = await space.embed(context, missing.map(toPassage), 'document', signal)
+  const embedded = await space.embed(context, missing.map(toPassage), 'document', signal, {
+    patience: 'job',
+  })
   const added = embedded.vectors.values()
   return {
     generation: embedded.generation,

@@ -181,7 +181,10 @@ export class ReindexJob {
     const isEmpty = (passage: UnstagedPassage) => toModelText(passage).trim() === ''
     const missing = passages.filter(passage => !passage.vector && !isEmpty(passage))
     const embedder = this.parts.openEmbedder(service)
-    const embedded = missing.length > 0 ? await embedder.embed(missing.map(toModelText), signal) : []
+    const embedded =
+      missing.length > 0
+        ? await embedder.embed(missing.map(toModelText), signal, 'document', { patience: 'job' })
+        : []
     const added = embedded.values()
     return passages.map(passage => ({
       record: passage.record,

@@ -86,10 +86,21 @@ export class ErrorResponse extends Error {
   }
 }
 
+/** Thrown if a response with a success status starts like JSON, but is cut or damaged. A proxy can cause this. */
+export class IncompleteJson extends Error {
+  override readonly name = 'IncompleteJson'
+
+  /** @param bytes  length of the response */
+  constructor(readonly bytes: number) {
+    super(`the JSON of a response of ${bytes} bytes is incomplete`)
+  }
+}
+
 /**
  * Reads a whole response, and returns its parsed JSON.
  *
  * @throws ErrorResponse    the response is an error
+ * @throws IncompleteJson   the JSON of the response is cut or damaged
  * @throws ProviderFailure  the response is not JSON, or too large
  * @throws any error of the connection
  */
@@ -102,6 +113,7 @@ export async function readJsonResponse(
   const body = (await readBody(response.body, bytesMax).catch(throwUnreadable)).toString()
   if (status >= 300) throw errorResponse(status, body, headers, credential)
   const parsed = parseJson(body)
+  if (parsed === undefined && /^\s*[[{]/.test(body)) throw new IncompleteJson(Buffer.byteLength(body))
   if (parsed === undefined) throw unreadableResponse(new SyntaxError('the response is not JSON'))
   const embeddedStatus = body.length > errorCharsMax ? undefined : statusOf(errorIn(parsed))
   if (embeddedStatus === undefined) return parsed

@@ -1,8 +1,15 @@
 import { systemClock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
+import type { RequestPace } from '../request-pace.ts'
 import { connectionProblemIn } from './connection-problem.ts'
-import { createSend, ErrorResponse, type RequestTarget, readJsonResponse } from './exchange.ts'
+import {
+  createSend,
+  ErrorResponse,
+  IncompleteJson,
+  type RequestTarget,
+  readJsonResponse,
+} from './exchange.ts'
 import { findKnownRefusal, hintForStatus } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
@@ -17,6 +24,10 @@ export interface ProviderCallSettings extends RequestTarget {
   readonly timeoutMs: number | null
   /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
+  /** Maximum pause before a retry of `post` that the provider can request, in milliseconds; 20 seconds by default. */
+  readonly requestedPauseMsMax?: number
+  /** Pace that `post` shares with other requests to the service. */
+  readonly pace?: RequestPace
   /** Maximum size of a response to `post`; 4 MB by default. */
   readonly responseBytesMax?: number
   /**
@@ -47,13 +58,14 @@ export interface ProviderClient {
 
 /** Creates a client for an endpoint of a provider. */
 export function openProviderClient(settings: ProviderCallSettings, outbound: Outbound): ProviderClient {
-  const { credential, retriesMax, isLocal = false } = settings
+  const { credential, retriesMax, requestedPauseMsMax, pace, isLocal = false } = settings
   const timeoutMs = Math.min(settings.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
   return {
     async post(path, body, signal) {
       const send = createSend(settings, path, outbound)
       const json = JSON.stringify(body)
       const attempt = async () => {
+        await pace?.waitUntilReady(signal)
         try {
           const read = async (attemptSignal: AbortSignal) =>
             readJsonResponse(await send(json, attemptSignal), credential, settings.responseBytesMax)
@@ -63,7 +75,8 @@ export function openProviderClient(settings: ProviderCallSettings, outbound: Out
         }
       }
       try {
-        return await withRetries(attempt, { retriesMax, signal })
+        const onRequestedPause = (pauseMs: number) => pace?.pauseFor(pauseMs)
+        return await withRetries(attempt, { retriesMax, requestedPauseMsMax, signal, onRequestedPause })
       } catch (error) {
         signal.throwIfAborted()
         throw toProviderFailure(error)
@@ -91,6 +104,13 @@ function toProviderFailure(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
   if (cause instanceof ErrorResponse) return errorResponseFailure(cause)
   if (cause instanceof TimedOut) return providerTimeout(cause)
+  if (cause instanceof IncompleteJson)
+    return new ProviderFailure(
+      `sent incomplete JSON (${cause.bytes} bytes)`,
+      { hint: 'Retry. If it happens again, check the server of the service, and proxies in front of it.' },
+      {},
+      cause,
+    )
   const { reason, ...facts } = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
   return new ProviderFailure(reason, facts, {}, cause)
 }

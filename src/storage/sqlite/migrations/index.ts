@@ -8,6 +8,7 @@ import { fourteenthMigration } from './fourteenth.ts'
 import { fourthMigration } from './fourth.ts'
 import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
+import { seventeenthMigration } from './seventeenth.ts'
 import { seventhMigration } from './seventh.ts'
 import { sixteenthMigration } from './sixteenth.ts'
 import { sixthMigration } from './sixth.ts'
@@ -37,5 +38,6 @@ export const migrations: readonly string[] = [
   fourteenthMigration,
   fifteenthMigration,
   sixteenthMigration,
+  seventeenthMigration,
   eighteenthMigration,
 ]

@@ -1,0 +1,71 @@
+import { FairQueue } from './fair-queue.ts'
+
+interface WaitingTask {
+  readonly bytes: number
+  readonly start: () => void
+}
+
+/**
+ * Limits the total size of the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}: a large
+ * task waits until there is room for it, and no later task overtakes it.
+ */
+export class FairByteLimiter {
+  readonly #waiting = new FairQueue<WaitingTask>()
+  /** Task that starts as soon as there is room for it. */
+  #next: WaitingTask | undefined
+  #usedBytes = 0
+
+  constructor(private readonly bytesMax: number) {}
+
+  /**
+   * Runs a task when there is room for it and it is the turn of its workspace. The task must not use the limiter itself.
+   *
+   * @param bytes   size of the task; a larger one than the limit runs alone
+   * @param signal  removes the task if it has not started
+   * @throws the reason of the signal, if it aborts before the task starts
+   */
+  async run<T>(
+    { workspaceId, bytes, signal }: { workspaceId: string; bytes: number; signal: AbortSignal },
+    task: () => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted()
+    const usedBytes = Math.min(bytes, this.bytesMax)
+    await this.#wait(workspaceId, usedBytes, signal)
+    try {
+      return await task()
+    } finally {
+      this.#usedBytes -= usedBytes
+      this.#startNext()
+    }
+  }
+
+  #wait(workspaceId: string, bytes: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        signal.removeEventListener('abort', drop)
+        resolve()
+      }
+      const waiting = { bytes, start }
+      const drop = () => {
+        if (this.#next === waiting) this.#next = undefined
+        else this.#waiting.delete(workspaceId, '', waiting)
+        reject(signal.reason)
+        this.#startNext()
+      }
+      signal.addEventListener('abort', drop, { once: true })
+      this.#waiting.add(workspaceId, '', waiting)
+      this.#startNext()
+    })
+  }
+
+  #startNext(): void {
+    for (;;) {
+      this.#next ??= this.#waiting.take()
+      if (!this.#next || this.#usedBytes + this.#next.bytes > this.bytesMax) return
+      const { bytes, start } = this.#next
+      this.#next = undefined
+      this.#usedBytes += bytes
+      start()
+    }
+  }
+}
