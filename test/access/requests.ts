@@ -62,6 +62,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH KB that clears `policyDsl`': { description: 'changed', policyDsl: null },
   'PATCH KB that turns `policyEnabled` off': { description: 'changed', policyEnabled: false },
   'PATCH KB that turns `queryLog` on': { description: 'changed', queryLog: true },
+  'POST KB/reindex': {},
   'POST KB/search': { text: 'words' },
   'POST KB/search/why-not': { text: 'words', documentId: someId },
   'POST W/search': { text: 'words' },

@@ -319,6 +319,12 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     strict: true,
     fields: { ...baseFields, queryLog: flag, policyDsl: textOrNull, policyEnabled: flag },
   },
+  [`POST ${KB}/reindex`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: { chunkingServiceId: id, embeddingServiceId: id },
+  },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
   [`POST ${KB}/search/why-not`]: {
     valid: { text: 'spoilt', documentId: '00000000-0000-4000-8000-000000000000' },

@@ -42,6 +42,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   KnowledgeBase: 'A set of documents that are searched together.',
   SentenceState: 'Progress of the vectors of the built-in sentence model.',
   KnowledgeBaseCompaction: 'Sizes before and after the compaction of a knowledge base.',
+  Reindexing: 'The last job that reindexed a knowledge base, with its results so far.',
   KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',
   ListedKnowledgeBase: 'A knowledge base in a list, with its size and the progress of its sentence vectors.',
