@@ -30,6 +30,7 @@ const endurance = [
   'processes/killed-ingest',
   'processes/killed-mixed-ingest',
   'processes/killed-reindex',
+  'processes/killed-sync',
   'processes/killed-turn',
   'processes/renewal',
   'processes/revocation',

@@ -5,7 +5,7 @@ import { splitAddArguments } from '../src/cli/ingest/split-add-arguments.ts'
 import { baseNameFromPath } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
-  static override summary = 'ingest files, folders or stdin into your knowledge base'
+  static override summary = 'ingest files or web pages into your knowledge base'
   static override description =
     'Like wb kb ingest, but you can omit the knowledge base if there is only one. If the workspace has no knowledge base, the command creates one and names it after the first path.'
   static override examples = [

@@ -1,8 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PolicyExplanation } from './access/policy/explain.ts'
-import { systemClock } from './base/clock.ts'
+import type { Manifest } from './backup/backup-file.ts'
+import type { Backup } from './backup/create-backup.ts'
+import type { Restored } from './backup/restore-backup.ts'
+import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { isProcessRunning } from './base/is-process-running.ts'
 import { createLog, type LogLevel } from './base/log.ts'
 import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
@@ -22,6 +25,7 @@ import type { Probe } from './contract/runtime-routes.ts'
 import type { DrillDependencies } from './drill/drill.ts'
 import type { DrillReport } from './drill/drill-report.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
+import type { BoundChunker, ChunkerSettings } from './knowledge/chunk/index.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
 import type { Runtime, RuntimeOverrides } from './runtime.ts'
@@ -34,6 +38,47 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
  */
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
+
+/** Reads the text of files on this machine, as a runtime does with uploaded files. */
+export interface LocalFileReader {
+  /**
+   * @param content  path or bytes of the file
+   * @throws unsupported_file_type, extraction_failed
+   */
+  read(
+    content: string | Uint8Array,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ text: string; title?: string | null }>
+  close(): Promise<void>
+}
+
+/** Opens a reader of files. Each file is read on a thread with limits. */
+export async function openFileReader(): Promise<LocalFileReader> {
+  const { FileReader } = await import('./formats/file-reader.ts')
+  const reader = new FileReader()
+  return {
+    async read(content, name, signal) {
+      const turn = { workspaceId: '', member: '', signal }
+      if (typeof content === 'string') return reader.read({ path: content, name, type: '' }, true, turn)
+      const folder = mkdtempSync(join(tmpdir(), `wb-read-${process.pid}-`))
+      try {
+        const path = join(folder, 'file')
+        writeFileSync(path, content)
+        return await reader.read({ path, name, type: '' }, true, turn)
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    },
+    close: () => reader.close(),
+  }
+}
+
+/** Loads the chunkers, and returns that of a service. @throws invalid_chunker */
+export async function openChunker(service: ChunkerSettings): Promise<BoundChunker> {
+  const chunkers = await import('./knowledge/chunk/index.ts')
+  return chunkers.createChunker(service)
+}
 
 /**
  * Copies the store of a data directory to a temporary folder, opens a runtime without network access on the copy, and runs a
@@ -292,6 +337,46 @@ export async function serveRuntime(
 /** Returns true if callers without a credential are accepted. */
 export function acceptsAnonymous({ config }: LocalConfig): boolean {
   return allowsAnonymous(config)
+}
+
+/**
+ * Writes a backup of a data directory, see `createBackup`.
+ *
+ * @param path  absolute path of the backup
+ */
+export async function backUpDataDir(
+  { dataDir }: LocalRuntimeOptions,
+  { config }: LocalConfig,
+  { path, clock, signal }: { path: string; clock: Clock; signal: AbortSignal },
+): Promise<Backup> {
+  const [{ createBackup }, { packageVersion }] = await Promise.all([
+    import('./backup/create-backup.ts'),
+    import('./base/package.ts'),
+  ])
+  const location = storeLocation(config, dataDir)
+  const [createdAt, workbase] = [timestamp(clock), packageVersion()]
+  return createBackup({ dataDir, location, path, createdAt, workbase, signal })
+}
+
+/**
+ * Restores a backup to a data directory, see `restoreBackup`.
+ *
+ * @param path  absolute path of the backup
+ */
+export async function restoreDataDir(
+  options: LocalRuntimeOptions,
+  { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
+  {
+    path,
+    clock,
+    ...rest
+  }: { path: string; clock: Clock; signal: AbortSignal; confirm: (manifest: Manifest) => Promise<void> },
+): Promise<Restored> {
+  const { restoreBackup } = await import('./backup/restore-backup.ts')
+  const { dataDir } = options
+  const locate = (folder: string) =>
+    storeLocation(readConfig({ ...options, dataDir: folder }, { env, signals, keyCost }).config, dataDir)
+  return restoreBackup({ dataDir, path, locate, restoredAt: timestamp(clock), ...rest })
 }
 
 /** Results of the checks of a data directory. */

@@ -237,6 +237,7 @@ async function buildRuntime(
     embedding: workspaces.embedding,
     reranking: workspaces.reranking,
     queryLog: config.runtime.queryLog,
+    trash: config.runtime.trash,
     openEmbedder: models.openEmbedder,
     openReranker: models.openReranker,
     fetch: models.fetch,

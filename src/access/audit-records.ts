@@ -23,6 +23,7 @@ const scannedRecords = 5_000
  */
 const rowActions: ReadonlySet<AuditAction> = new Set([
   'document.delete',
+  'document.restore',
   'job.claim',
   'mcp.invoke',
   'tool.invoke',

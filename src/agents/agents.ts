@@ -1,7 +1,9 @@
 import { authorize } from '../access/authorize.ts'
 import { authorizeDestination } from '../access/authorize-destination.ts'
+import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
+import { unchangedAccess } from '../access/unchanged-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { needs } from '../contract/access.ts'
@@ -22,7 +24,7 @@ import type { Toolbox } from './tools/toolbox.ts'
 
 /** Maximum number of conversations deleted in one transaction. */
 const conversationsPerTransaction = 200
-/** Maximum number of attempts to delete an agent. An attempt fails if a conversation was created in the meantime. */
+/** Maximum number of attempts to delete an agent. An attempt fails if conversations remain, or the access was changed. */
 const deleteAttemptsMax = 1_000
 
 /** A service that an agent uses: the check that the service exists, and the error if it does not. */
@@ -124,32 +126,41 @@ export class Agents {
   }
 
   /**
-   * Deletes an agent with its conversations and their messages. Deletes the agent last, so that a failed request can
-   * be repeated.
+   * Deletes an agent with its conversations and their messages. Checks the access of the caller in every transaction.
+   * Deletes the agent last, so that a failed request can be repeated.
    *
    * @returns the deleted agent
    * @throws workspace_not_found, agent_not_found
-   * @throws forbidden  the caller may not see all conversations, and lacks `manage:access`
-   * @throws conflict   new conversations were created during every attempt
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some conversations may have been deleted
+   * @throws forbidden                the caller may not see all conversations, and lacks `manage:access`
+   * @throws conflict                 new conversations were created during every attempt
    */
-  async delete(workspaceId: string, agentId: string, auth: AuthContext): Promise<Agent> {
+  async delete(
+    workspaceId: string,
+    agentId: string,
+    caller: Pick<Caller, 'auth' | 'reauthorize'>,
+  ): Promise<Agent> {
     const { rows } = this.deps
     const agent = await this.get(workspaceId, agentId)
-    const visibility = conversationVisibility(await requireWorkspace(rows, workspaceId), auth)
-    if (visibility.kind !== 'all') authorize({ rule: needs('manage:access'), workspaceId }, { auth })
     const agentQuery = { index: 'byAgent', prefix: [workspaceId, agentId] }
     for (let attempt = 0; attempt < deleteAttemptsMax; attempt++) {
+      const checks = await unchangedAccess(rows, workspaceId, caller)
+      await caller.reauthorize()
+      const visibility = conversationVisibility(await requireWorkspace(rows, workspaceId), caller.auth)
+      if (visibility.kind !== 'all') authorize({ rule: needs('manage:access'), workspaceId }, caller)
       const page = await rows.list(tables.conversations, {
         ...agentQuery,
         limit: conversationsPerTransaction,
       })
-      if (page.length > 0) await rows.atomic(page.flatMap(({ row }) => conversationDeletion(row)))
+      if (page.length > 0)
+        await rows.atomic([...checks, ...page.flatMap(({ row }) => conversationDeletion(row))])
       const outcome = await rows.atomic([
+        ...checks,
         { op: 'requireNone', table: tables.conversations, ...agentQuery },
         { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
       ])
       if (outcome.ok) return agent
-      if (outcome.reason === 'absent') throw agentNotFound(agentId)
+      if (outcome.reason === 'absent' && outcome.at > checks.length) throw agentNotFound(agentId)
     }
     throw new WbError(
       'conflict',

@@ -48,8 +48,8 @@ export function agentHandlers(agents: Agents, tools: Toolbox): Handlers<typeof a
       status: 200,
       body: await agents.update(params.workspaceId, params.agentId, body, auth),
     }),
-    delete: async ({ params }, { auth }) => {
-      const { name } = await agents.delete(params.workspaceId, params.agentId, auth)
+    delete: async ({ params }, caller) => {
+      const { name } = await agents.delete(params.workspaceId, params.agentId, caller)
       return { status: 204, body: undefined, audit: { label: name } }
     },
     tools: async ({ params }, { auth }) => ({

@@ -32,6 +32,16 @@ export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   return withReadErrors(path, () => document.toJS({ maxAliasCount: aliasesMax }))
 }
 
+/** Parses YAML 1.2 from a document, with the limits of {@link readYaml}. Returns undefined if it is invalid. */
+export function parseYaml(text: string): unknown {
+  try {
+    const document = parseDocument(text, { schema: 'core', prettyErrors: false, logLevel: 'silent' })
+    return document.errors.length > 0 ? undefined : document.toJS({ maxAliasCount: aliasesMax })
+  } catch {
+    return undefined
+  }
+}
+
 function unreadableFile(path: string, reason: string, cause?: unknown): WbError {
   return new WbError(
     'validation_error',

@@ -5,6 +5,8 @@ import { once } from '../base/once.ts'
  * find a running server, only the locks are loaded.
  */
 
+export type { Backup as DataDirBackup } from '../backup/create-backup.ts'
+export type { Restored as RestoredDataDir } from '../backup/restore-backup.ts'
 export type { ConfigFile } from '../config/find-config.ts'
 export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
 export type { DrillReport } from '../drill/drill-report.ts'
@@ -12,11 +14,14 @@ export type {
   AccessCaseReport,
   DataDirReport,
   LocalConfig,
+  LocalFileReader,
   LogSettings,
   StoreChoice,
 } from '../embedded.ts'
 export type { RunningServer } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'
+export type { OutboundResponse } from '../models/outbound.ts'
+export type { PageNetwork } from '../models/page-network.ts'
 export type { ServerRuntime } from '../rescue.ts'
 export type { Runtime } from '../runtime.ts'
 export type { ReadableTable } from '../storage/storage-driver.ts'
@@ -32,6 +37,7 @@ function lazily<M, K extends keyof M>(load: () => Promise<M>, name: K): Lazy<M[K
 
 const embedded = once(() => import('../embedded.ts'))
 const localModels = once(() => import('../local-models/commands.ts'))
+const pageNetwork = once(() => import('../models/page-network.ts'))
 const serverLock = once(() => import('../locks/server-lock.ts'))
 
 export const findLocalServer = lazily(serverLock, 'findServer')
@@ -49,10 +55,16 @@ export const openLocal = lazily(embedded, 'openLocal')
 export const openServed = lazily(embedded, 'openServed')
 export const serveRuntime = lazily(embedded, 'serveRuntime')
 export const drillAccess = lazily(embedded, 'drillAccess')
+export const openFileReader = lazily(embedded, 'openFileReader')
+export const openChunker = lazily(embedded, 'openChunker')
+export const backUpDataDir = lazily(embedded, 'backUpDataDir')
+export const restoreDataDir = lazily(embedded, 'restoreDataDir')
 export const testAccessCases = lazily(embedded, 'testAccessCases')
 export const checkDataDir = lazily(embedded, 'checkDataDir')
 export const probeConfiguredChat = lazily(embedded, 'probeConfiguredChat')
 export const configuredIdentityProvider = lazily(embedded, 'configuredIdentityProvider')
+
+export const openPageNetwork = lazily(pageNetwork, 'openPageNetwork')
 
 export const addLocalModel = lazily(localModels, 'addLocalModel')
 export const listLocalModels = lazily(localModels, 'listLocalModels')

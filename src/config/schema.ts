@@ -94,6 +94,10 @@ const runtime = block({
     retentionDays: integer(1, 3_650).default(30),
     searchesMax: integer(1_000, 10_000_000).default(100_000),
   }),
+  trash: block({
+    retentionHours: integer(0, 8_760).default(24),
+    documentsMax: integer(1_000, 10_000_000).default(100_000),
+  }),
   blockPrivateNetworkEndpoints: configFlag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
   jobs: block({ retentionDays: integer(1, 3_650).default(7) }),

@@ -19,6 +19,7 @@ export const auditActions = [
   'kb.reindex',
   'kb.clear_query_log',
   'document.delete',
+  'document.restore',
   'agent.create',
   'agent.delete',
   'job.claim',

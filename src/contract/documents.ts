@@ -54,7 +54,8 @@ const fields = {
 }
 
 const DocumentCreate = z.object({ documentId: z.uuid(), ...fields }).partial()
-const DocumentPatch = z.object(fields).partial()
+export const DocumentFields = z.object(fields)
+const DocumentPatch = DocumentFields.partial()
 export type DocumentFields = z.output<typeof DocumentPatch>
 export type DocumentCreate = z.output<typeof DocumentCreate>
 
@@ -73,6 +74,15 @@ const chunker = z.object({
   minChars: z.int().nonnegative().optional(),
   overlapChars: z.int().nonnegative().optional(),
 })
+
+/** Settings for splitting the text of a document, in addition to those of the chunking service. */
+export const DocumentChunking = z.object({
+  /** Sizes that the ingest requested instead of those of the chunking service. */
+  override: chunker.optional(),
+  /** True if the text is Markdown, whose headings are its sections. */
+  isMarkdown: z.boolean(),
+})
+export type DocumentChunking = z.output<typeof DocumentChunking>
 
 export const Ingest = z.object({
   text: boundedText(limits.ingestTextChars),
@@ -108,12 +118,13 @@ const FileCheck = z.object({
   files: z
     .array(
       z.object({
-        sourceFilename: z.string().min(1),
+        sourceFilename: z.string().min(1).meta({ description: 'file name of the document' }),
         fileHash: sha256Hex.meta({ description: 'SHA-256 of the bytes of the file' }),
       }),
     )
     .min(1)
-    .max(limits.filesPerCheck),
+    .max(limits.filesPerCheck)
+    .meta({ description: 'files to compare' }),
 })
 export type FileCheck = z.output<typeof FileCheck>
 
@@ -224,6 +235,11 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Delete a document and its chunks',
     access: needs('write:ingest'),
+    query: z.object({
+      permanently: z.enum(['true', 'false']).optional().meta({
+        description: '`true` to delete the document for good; otherwise, it can be restored from the trash',
+      }),
+    }),
     replies: { 204: null },
     errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found', 'conflict', 'policy_denied'],
     audit: 'document.delete',
@@ -235,7 +251,11 @@ export const documents = {
     access: needs('write:ingest'),
     body: {
       ...lenientJsonBody,
-      schema: z.object({ documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete) }),
+      schema: z.object({
+        documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete),
+        permanently: z.boolean().default(false),
+        deletionId: z.uuid().optional(),
+      }),
     },
     replies: {
       200: z.object({
@@ -331,7 +351,13 @@ export const documents = {
       'Returns the state of each file, in the same order: `unchanged` if a document with this file name was ingested from the same bytes, `changed` if there is one with other bytes, and `new` for other files. Changes nothing. With row-level access, compares only with documents that the caller may see and replace.',
     access: needs('write:ingest'),
     body: { ...lenientJsonBody, schema: FileCheck },
-    replies: { 200: z.object({ states: z.array(z.enum(fileStates)) }) },
+    replies: {
+      200: z.object({
+        states: z
+          .array(z.enum(fileStates))
+          .meta({ description: 'state of each file, in the order of the request' }),
+      }),
+    },
     errors: [...knowledgeBaseErrors, ...contentErrors, 'policy_principal_required'],
   }),
   ingestBatch: route({

@@ -31,6 +31,14 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the keys of the workspace. A revoked key cannot be revoked or rotated.',
   },
+  archive_damaged: {
+    status: 422,
+    hint: 'Nothing was changed. Use another copy of the file, or create it again.',
+  },
+  archive_not_supported: {
+    status: 422,
+    hint: 'Check that it is the right file. A newer version of Workbase can read files of all earlier versions.',
+  },
   attachment_limit_exceeded: {
     status: 409,
     hint: 'Remove an attachment from the conversation, or start another conversation.',
@@ -290,6 +298,10 @@ export const errorRegistry = {
   reranking_service_not_found: {
     status: 404,
     hint: 'List the reranking services of the workspace and use one of their IDs.',
+  },
+  restore_conflict: {
+    status: 409,
+    hint: 'Rename or delete the other document, then restore this one again.',
   },
   secret_release_not_found: {
     status: 404,

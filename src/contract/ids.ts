@@ -6,6 +6,7 @@ export const params = {
   workspaceId: z.uuid(),
   knowledgeBaseId: z.uuid(),
   documentId: z.uuid(),
+  entryId: z.uuid(),
   chunkingServiceId: z.uuid(),
   embeddingServiceId: z.uuid(),
   rerankingServiceId: z.uuid(),

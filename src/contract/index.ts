@@ -31,6 +31,7 @@ import {
   rerankingServices,
 } from './services.ts'
 import { setup } from './setup.ts'
+import { trash } from './trash.ts'
 import { workspaces } from './workspaces.ts'
 
 /** All routes, by topic. */
@@ -60,6 +61,7 @@ export const api = {
   kb,
   filters,
   documents,
+  trash,
   records,
   jobs,
   agentTemplates,

@@ -33,6 +33,10 @@ export const KnowledgeBase = z
     queryLog: z.boolean().optional(),
     policyDsl: z.string().nullable(),
     policyEnabled: z.boolean(),
+    importing: z.literal(true).optional().meta({
+      description:
+        'true while an exported file is being imported; absent otherwise. Searches of several knowledge bases and agents skip it until then',
+    }),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -262,11 +266,13 @@ const changeable = {
   semantic: z.boolean(),
 }
 
+const knowledgeBaseName = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,47}$/, 'must be a letter, then up to 47 letters, digits or underscores')
+
 const KnowledgeBaseCreate = z.object({
   knowledgeBaseId: z.uuid().optional(),
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_]{0,47}$/, 'must be a letter, then up to 47 letters, digits or underscores'),
+  name: knowledgeBaseName,
   description: changeable.description.default(null),
   status: changeable.status.default('active'),
   embeddingServiceId: z.uuid().optional(),
@@ -427,6 +433,11 @@ const searchErrors = [
 const searchDescription =
   'Returns passages, best first. If the knowledge base indexes words, a search with `text` is hybrid: vector and lexical scores are scaled to the range from 0 to 1 and combined with `lexicalWeight` (1 means only lexical scores). Words that the built-in embedder does not know affect only the lexical score. If the hits get too long for a response, only the best ones are returned, and `topK` is listed in the header `X-Workbase-Ignored`.'
 
+const StartedImport = z.object({
+  knowledgeBase: KnowledgeBase.meta({ description: 'the knowledge base, which is incomplete' }),
+  nextLine: z.int().meta({ description: 'number of the next line to send' }),
+})
+
 /** Fields that decide which documents a principal sees, and whether searches are recorded. */
 const accessFields = ['policyDsl', 'policyEnabled', 'queryLog']
 
@@ -546,13 +557,25 @@ export const kb = {
     errors: [...notFoundErrors, 'reranking_service_not_found', 'conflict'],
     audit: { action: 'kb.update', fields: accessFields },
   }),
+  rename: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/rename',
+    summary: 'Rename a knowledge base',
+    description:
+      'Changes the name. The ID, the documents and the collection stay the same, so agents and saved filters keep working. The old name can be used for a new knowledge base.',
+    access: needs('write:kb'),
+    body: { ...json, mode: 'strict', schema: z.strictObject({ name: knowledgeBaseName }) },
+    replies: { 200: KnowledgeBase },
+    errors: [...notFoundErrors, 'kb_name_taken', 'conflict'],
+    audit: 'kb.update',
+  }),
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Delete a knowledge base and its documents',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...notFoundErrors, ...storeErrors],
+    errors: [...notFoundErrors, 'conflict', ...storeErrors],
     audit: 'kb.delete',
   }),
   search: route({
@@ -585,6 +608,104 @@ export const kb = {
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },
     errors: [...notFoundErrors, ...searchErrors],
+  }),
+  export: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/export',
+    summary: 'Export a knowledge base',
+    description:
+      'Returns a page of an exported file: its next lines. Append the lines of all pages, each with a line feed. The lines contain the settings, the documents with their visibility and owner, their chunks, and the vectors of the embedding service, but no secrets. The file contains only what you may see. With `all=true`, which needs `manage:access`, it contains everything. Documents that are being ingested are omitted. If a document changes while its chunks are on two pages, the request gets `conflict`: continue after an earlier page. If the embedding service of the knowledge base changes, the request gets `invalid_cursor`: start again.',
+    access: member('read:content'),
+    query: z.object({
+      cursor: z.string().min(1).optional(),
+      all: z.enum(['true', 'false']).optional().meta({
+        description: '`true` to export also what you may not see; needs the scope `manage:access`',
+      }),
+    }),
+    replies: {
+      200: z.object({
+        lines: z.array(z.string()).meta({ description: 'lines of the file, without line feeds' }),
+        isComplete: z.boolean().meta({ description: 'true if the page does not end within a document' }),
+        nextCursor: z.string().nullable(),
+      }),
+    },
+    errors: [
+      ...notFoundErrors,
+      ...storeErrors,
+      'collection_unavailable',
+      'invalid_cursor',
+      'list_records_not_supported',
+      'policy_principal_required',
+      'conflict',
+    ],
+  }),
+  beginImport: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/import',
+    summary: 'Start or continue the import of a knowledge base',
+    description:
+      'Creates a knowledge base from the first line of an exported file, and marks it as `importing`. Then send the other lines to `POST KB/ingest/import`. If an import of the same file was interrupted, returns that knowledge base, and the number of its lines. The workspace needs an embedding service with the same provider, model, dimension and metric. A file from a workspace with row-level access needs a workspace with row-level access and the scope `manage:access`, so that nothing becomes more visible.',
+    access: needs('write:kb'),
+    body: {
+      ...json,
+      mode: 'strict',
+      schema: z.strictObject({
+        header: z.string().meta({ description: 'first line of the file' }),
+        name: knowledgeBaseName.optional(),
+        embeddingServiceId: z.uuid().optional(),
+      }),
+    },
+    replies: { 200: StartedImport, 201: StartedImport },
+    errors: [
+      'workspace_not_found',
+      'archive_damaged',
+      'archive_not_supported',
+      'embedding_service_not_found',
+      'chunking_service_not_found',
+      'kb_name_taken',
+      'collection_name_taken',
+      'dimension_mismatch',
+      'vectorize_service_mismatch',
+      'conflict',
+      ...storeErrors,
+    ],
+    audit: 'kb.create',
+  }),
+  importLines: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/ingest/import',
+    summary: 'Import lines of an exported file',
+    description:
+      'Stores lines of the file in one transaction. Send them in order; lines that were already stored are skipped. The last line contains the checksum of all lines: if it is right, the knowledge base is complete and `importing` is removed. Vectors in the file are stored as they are, without a request to a provider. Visibility and owners are kept for a caller with `manage:access`; other callers own the imported documents.',
+    access: needs('write:ingest'),
+    body: {
+      ...json,
+      limitBytes: limits.ingestBodyBytes,
+      mode: 'strict',
+      schema: z.strictObject({
+        from: z.int().min(1).meta({ description: 'number of the first line; the header is line 0' }),
+        lines: z
+          .array(z.string())
+          .min(1)
+          .max(limits.archiveLinesPerImport)
+          .meta({ description: 'lines of the file, without line feeds' }),
+      }),
+    },
+    replies: {
+      200: z.object({
+        nextLine: z.int().meta({ description: 'number of the next line to send' }),
+        isComplete: z.boolean().meta({ description: 'true if the whole file has been imported' }),
+      }),
+    },
+    errors: [
+      ...notFoundErrors,
+      ...storeErrors,
+      'collection_unavailable',
+      'archive_damaged',
+      'policy_denied',
+      'invalid_metadata',
+      'conflict',
+    ],
   }),
   insights: route({
     method: 'GET',

@@ -6,6 +6,10 @@
 export const limits = {
   jsonBodyBytes: 10_000_000,
   ingestBodyBytes: 50_000_000,
+  /** Maximum number of lines of an exported file in one request of an import. */
+  archiveLinesPerImport: 10_000,
+  /** Length of the lines of an exported file, in characters, that ends a page. The line that exceeds it is included. */
+  archivePageChars: 1_000_000,
   authBodyBytes: 16_384,
   formTextBytes: 1_000_000,
   formParts: 64,

@@ -12,6 +12,31 @@ import {
   type RouteProbe,
   refuses,
 } from './probe.ts'
+import { trashProbes } from './trash-probes.ts'
+
+/** First line of a file from a workspace with row-level access, whose documents only a caller with `manage:access` may import. */
+const importHeader = JSON.stringify({
+  format: 'workbase-knowledge-base',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  name: 'drill_import',
+  description: null,
+  status: 'active',
+  language: null,
+  lexical: { enabled: true, analyzer: null, options: {} },
+  rowAccess: true,
+  policyDsl: null,
+  policyEnabled: false,
+  embedding: {
+    name: 'drill',
+    provider: 'drill',
+    modelName: 'drill',
+    embeddingDimension: 3,
+    distanceMetric: 'cosine',
+  },
+  chunking: { name: 'drill', engine: 'drill', strategy: null },
+  reranking: null,
+})
 
 /** Requests a route that needs a scope that no principal of the drill has. */
 const needsScope = (name: string): [string, RouteProbe] => [
@@ -106,6 +131,23 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
       }
     }),
   ],
+  // The probes of ingests create documents with the same names.
+  [
+    'documents.checkFiles',
+    neither(
+      forEachBase(async (context, { knowledgeBaseId }, params) => {
+        const { run, principalId } = context
+        const files = hiddenFiles(context, knowledgeBaseId).map(sourceFilename => ({
+          sourceFilename,
+          fileHash: sha256(sourceFilename),
+        }))
+        if (files.length === 0) return
+        const { body } = await run.request('documents.checkFiles', principalId, { params, body: { files } })
+        if ((body.states as unknown[] | undefined)?.some(state => state !== 'new'))
+          run.reportLeak('documents.checkFiles', principalId, 'the file name of a hidden document')
+      }),
+    ),
+  ],
   [
     'documents.ingest',
     neither(
@@ -130,22 +172,6 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
           body.set('overwriteOnNameConflict', 'true')
           await context.run.request('documents.ingestFile', context.principalId, { params, body })
         }
-      }),
-    ),
-  ],
-  [
-    'documents.checkFiles',
-    neither(
-      forEachBase(async (context, { knowledgeBaseId }, params) => {
-        const { run, principalId } = context
-        const files = hiddenFiles(context, knowledgeBaseId).map(sourceFilename => ({
-          sourceFilename,
-          fileHash: sha256(sourceFilename),
-        }))
-        if (files.length === 0) return
-        const { body } = await run.request('documents.checkFiles', principalId, { params, body: { files } })
-        if ((body.states as unknown[] | undefined)?.some(state => state !== 'new'))
-          run.reportLeak('documents.checkFiles', principalId, 'the file name of a hidden document')
       }),
     ),
   ],
@@ -221,6 +247,24 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
     ),
   ],
   [
+    'kb.beginImport',
+    refuses(async ({ run, principalId }) => {
+      const body = { header: importHeader }
+      const response = await run.request('kb.beginImport', principalId, { body })
+      run.expectRefused('kb.beginImport', principalId, response, [403])
+    }),
+  ],
+  [
+    'kb.importLines',
+    refuses(
+      forEachBase(async ({ run, principalId }, _, params) => {
+        const body = { from: 1, lines: ['{"end":{"documents":0,"records":0,"sha256":""}}'] }
+        const response = await run.request('kb.importLines', principalId, { params, body })
+        run.expectRefused('kb.importLines', principalId, response, [409])
+      }),
+    ),
+  ],
+  [
     'kb.delete',
     refuses(
       forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
@@ -265,4 +309,5 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
     'apiKeys.revoke',
     'workspaces.delete',
   ].map(needsScope),
+  ...trashProbes,
 ])

@@ -57,17 +57,22 @@ const pixel =
  * see or change what they may not.
  *
  * @throws Error  the canaries could not be planted
+ * @throws the reason of the signal  before the next request
  */
 export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
   const startedAt = timestamp(deps.clock)
-  const setup = new DrillRun(deps.workspaceId, deps.send, new Map())
+  const send: SendDrillRequest = async (request, as) => {
+    deps.signal.throwIfAborted()
+    return deps.send(request, as)
+  }
+  const setup = new DrillRun(deps.workspaceId, send, new Map())
   const recorded = await listAll<Principal>(setup, 'principals.list')
   const drilled = recorded.slice(0, drillPrincipalsMax)
   const principals = [
     ...drilled.map(principal => toActingPrincipal(principal.principalId, principal)),
     toActingPrincipal(unknownPrincipalId, undefined),
   ]
-  const run = new DrillRun(deps.workspaceId, deps.send, await createKeys(setup, principals))
+  const run = new DrillRun(deps.workspaceId, send, await createKeys(setup, principals))
   const fixture = await plant(run, deps, principals)
   for (const { id } of principals) fixture.conversations.push(await startConversation(run, fixture, id))
   const contexts = principals.map(principal => ({
@@ -77,12 +82,12 @@ export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
     seesAll: (knowledgeBaseId: string) => seesEverything(principal, fixture, knowledgeBaseId),
   }))
   for (const context of contexts) await readOwnDocuments(context)
-  for (const context of contexts) await runProbes(historyProbes, context, deps.signal)
+  for (const context of contexts) await runProbes(historyProbes, context)
   for (const [done, context] of contexts.entries()) {
     deps.onProgress(done, contexts.length)
-    await runProbes(readProbes, context, deps.signal)
+    await runProbes(readProbes, context)
   }
-  for (const context of contexts) await runProbes(changeProbes, context, deps.signal)
+  for (const context of contexts) await runProbes(changeProbes, context)
   await checkIntegrity(run, fixture)
   return {
     version: deps.version,
@@ -123,12 +128,8 @@ function summarize(run: DrillRun) {
 async function runProbes(
   probes: ReadonlyMap<string, RouteProbe>,
   context: Parameters<RouteProbe['execute']>[0],
-  signal: AbortSignal,
 ): Promise<void> {
-  for (const { execute } of probes.values()) {
-    signal.throwIfAborted()
-    await execute(context)
-  }
+  for (const { execute } of probes.values()) await execute(context)
 }
 
 function seesEverything(

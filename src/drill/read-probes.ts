@@ -122,6 +122,18 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
     documentId,
   })),
   [
+    'kb.export',
+    shows(
+      forEachBase(async ({ run, fixture, principalId }, base, params) => {
+        const all = [...fixture.documents, ...fixture.records].filter(canary => canary.base === base)
+        const { text } = await run.request('kb.export', principalId, { params, query: {} })
+        run.expectShown('kb.export', principalId, text, all)
+        const everything = await run.request('kb.export', principalId, { params, query: { all: 'true' } })
+        run.expectRefused('kb.export', principalId, everything, [403])
+      }),
+    ),
+  ],
+  [
     'kb.search',
     shows(
       forEachBase(async ({ run, fixture, principalId }, base, params) => {

@@ -28,6 +28,7 @@ export const routesWithoutContent: ReadonlyMap<string, string> = new Map([
     'finishSignIn',
     'endSignIn',
   ].map((name): [string, string] => [`mcpServers.${name}`, settings]),
+  ['kb.rename', settings],
   ['kb.clearInsights', 'deletes questions of principals, and needs manage:access'],
   ['filters.update', 'changes a condition, which all members can read'],
   ['filters.delete', 'deletes a condition, which all members can read'],

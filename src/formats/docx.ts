@@ -32,7 +32,8 @@ export async function propertiesOfOffice(zip: Zip): Promise<Pick<FileText, 'titl
 
 /** Opens a Word file. The library would unpack it without a limit. */
 async function openDocx(bytes: Uint8Array): Promise<Zip> {
-  return (await Zip.open(bytes)).requireSmall()
+  const zip = await Zip.open(bytes)
+  return zip.requireSmall()
 }
 
 function inputOf(bytes: Uint8Array): { buffer: Buffer } {

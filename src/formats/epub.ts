@@ -1,7 +1,7 @@
 import { dayOf, type FileText, tidy, titleOf } from './file-text.ts'
 import { readHtml } from './html.ts'
 import { elementsOf, firstElement, parseXml, textOf } from './xml.ts'
-import { Zip } from './zip.ts'
+import { resolveEntry, Zip } from './zip.ts'
 
 /** Returns the chapters of an e-book. @throws extraction_failed  the file is damaged, encrypted or too large */
 export async function readEpub(bytes: Uint8Array): Promise<FileText> {
@@ -12,7 +12,7 @@ export async function readEpub(bytes: Uint8Array): Promise<FileText> {
   const files = new Map(
     Array.from(elementsOf(book, 'item'), ({ attributes: { id = '', href = '' } }) => [
       id,
-      resolvePath(path, href),
+      resolveEntry(path, href),
     ]),
   )
   const chapters: string[] = []
@@ -27,8 +27,4 @@ export async function readEpub(bytes: Uint8Array): Promise<FileText> {
     author: property('creator'),
     date: dayOf(property('date')),
   }
-}
-
-function resolvePath(from: string, target: string): string {
-  return decodeURIComponent(new URL(target, `file:///${from}`).pathname.slice(1))
 }

@@ -43,6 +43,15 @@ export function unreadable(problem: string, hint?: string, cause?: unknown): WbE
   return new WbError('extraction_failed', `the file ${problem}`, { ...(hint && { hint }) }, { cause })
 }
 
+/** Runs a reader of a format. Libraries throw errors of many kinds for damaged files. @throws extraction_failed */
+export async function withReadableErrors<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    throw error instanceof WbError ? error : unreadable('is damaged', undefined, error)
+  }
+}
+
 /** Removes spaces at the ends of lines, and reduces empty lines to one. */
 export function tidy(text: string): string {
   return text

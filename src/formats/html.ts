@@ -1,5 +1,6 @@
 import domino, { type PageElement } from '@mixmark-io/domino'
 import TurndownService from 'turndown'
+import type { WbError } from '../contract/errors.ts'
 import { type FileText, markdownTable, tidy, titleOf, unreadable } from './file-text.ts'
 import { decodeText } from './text.ts'
 
@@ -11,6 +12,12 @@ const omitted =
 const frame = 'body > header, body > footer, body > aside'
 /** Share of the text of a page that its main element must contain to be used alone. */
 const mainShare = 0.5
+
+/** Start and end tags of the elements that contain others most often. */
+const blockTag =
+  /<(\/?)(?:article|blockquote|center|details|div|dl|fieldset|figure|main|menu|ol|section|ul)\b/gi
+/** Maximum number of blocks without an end tag. */
+const openBlocksMax = 5_000
 
 /** @throws extraction_failed  the page is nested too deeply */
 export function readHtml(bytes: Uint8Array): FileText {
@@ -25,8 +32,13 @@ function declaredEncoding(bytes: Uint8Array): string | undefined {
   )
 }
 
-/** Converts the content of a page to Markdown. Omits scripts, forms, navigation, and the frame of the page. */
+/**
+ * Converts the content of a page to Markdown. Omits scripts, forms, navigation, and the frame of the page.
+ *
+ * @throws extraction_failed  the page is nested too deeply
+ */
 export function convertHtml(html: string): FileText {
+  requireFlat(html)
   try {
     const document = domino.createDocument(html)
     for (const element of Array.from(document.querySelectorAll(`${omitted}, ${frame}`))) element.remove()
@@ -35,9 +47,22 @@ export function convertHtml(html: string): FileText {
     if (!body) return { text: '', title }
     return { text: tidy(converter.turndown(contentOf(body) as never)), title }
   } catch (error) {
-    if (error instanceof RangeError) throw unreadable('is nested too deeply', undefined, error)
+    if (error instanceof RangeError) throw tooDeep(error)
     throw error
   }
+}
+
+/** The parser compares each block with all blocks around it, so deep nesting would take minutes. */
+function requireFlat(html: string): void {
+  let open = 0
+  for (const [, slash] of html.matchAll(blockTag)) {
+    open = Math.max(0, open + (slash === '/' ? -1 : 1))
+    if (open > openBlocksMax) throw tooDeep()
+  }
+}
+
+function tooDeep(cause?: unknown): WbError {
+  return unreadable('is nested too deeply', undefined, cause)
 }
 
 /** Returns the main element of a page if it contains most of its text, otherwise the body. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { extensionOf } from '../base/file-extension.ts'
 import { dependencyVersion } from '../base/package.ts'
 import { WbError } from '../contract/errors.ts'
-import type { FileText } from './file-text.ts'
+import { type FileText, withReadableErrors } from './file-text.ts'
 
 /** Kinds of files that the contract's parser `native` reads, besides text, by media type and by extension. */
 const kinds = {
@@ -51,7 +51,8 @@ export async function readNatively(file: {
       'unsupported_file_type',
       `'${file.name}' (${file.type}) has a format that this runtime does not support`,
     )
-  return readers[kind](await readFile(file.path))
+  const bytes = await readFile(file.path)
+  return withReadableErrors(() => readers[kind](bytes))
 }
 
 function kindOf({ name, type }: { readonly name: string; readonly type: string }): Kind | undefined {

@@ -1,7 +1,7 @@
 import { propertiesOfOffice } from './docx.ts'
 import { type FilePart, type FileText, joinParts, markdownTable, titleOf } from './file-text.ts'
 import { elementsOf, firstElement, parseXml, textOf, type XmlElement } from './xml.ts'
-import { Zip } from './zip.ts'
+import { resolveEntry, Zip } from './zip.ts'
 
 /**
  * Returns the slides of a PowerPoint file: titles as headings, then texts, tables and notes.
@@ -41,13 +41,9 @@ async function targetsOf(zip: Zip, path: string): Promise<ReadonlyMap<string, st
   return new Map(
     Array.from(elementsOf(list, 'Relationship'), ({ attributes: { Id = '', Target = '' } }) => [
       Id,
-      resolvePath(path, Target),
+      resolveEntry(path, Target),
     ]),
   )
-}
-
-function resolvePath(from: string, target: string): string {
-  return new URL(target, `file:///${from}`).pathname.slice(1)
 }
 
 async function notesOf(zip: Zip, slidePath: string): Promise<string> {

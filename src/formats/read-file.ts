@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { WbError } from '../contract/errors.ts'
 import { detectFormat, type Format } from './detect.ts'
-import type { FileText } from './file-text.ts'
+import { type FileText, withReadableErrors } from './file-text.ts'
 import { decodeText } from './text.ts'
 
 /** Reads a file of a format. Libraries are loaded on first use, because most files need none. */
@@ -39,5 +39,5 @@ export async function readFileText(path: string, name: string, canBeText = true)
   const format = await detectFormat(bytes, name)
   if (!format || (format === 'text' && !canBeText))
     throw new WbError('unsupported_file_type', `'${name}' has a format that this runtime does not support`)
-  return { ...(await readers[format](bytes)), format }
+  return { ...(await withReadableErrors(() => readers[format](bytes))), format }
 }

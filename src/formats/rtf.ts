@@ -1,4 +1,5 @@
 import { type FileText, tidy, titleOf, unreadable } from './file-text.ts'
+import { decoderFor } from './text.ts'
 
 /** Groups whose text is not part of the content. */
 const omittedGroups = new Set(
@@ -66,7 +67,7 @@ export function readRtf(bytes: Uint8Array): FileText {
       add(String.fromCharCode(Number(number) & 0xffff))
       fallbackLeft = group.fallbackChars
     } else if (word === 'uc') group = { ...group, fallbackChars: Math.min(10, Math.max(0, Number(number))) }
-    else if (word === 'ansicpg') decoder = decoderFor(Number(number))
+    else if (word === 'ansicpg') decoder = decoderForCodePage(Number(number))
     else if (word === 'bin') token.lastIndex += Math.max(0, Number(number))
     else if (word === 'info') group = { ...group, target: 'nowhere' }
     else if (word === 'title') group = { ...group, target: 'title' }
@@ -87,7 +88,7 @@ function hexBytes(source: string, start: number, tokens: RegExp): Buffer {
 }
 
 /** Returns a decoder for a code page of Windows. */
-function decoderFor(codePage: number): InstanceType<typeof TextDecoder> {
+function decoderForCodePage(codePage: number): InstanceType<typeof TextDecoder> {
   const names: Readonly<Record<number, string>> = {
     932: 'shift_jis',
     936: 'gbk',
@@ -95,9 +96,5 @@ function decoderFor(codePage: number): InstanceType<typeof TextDecoder> {
     950: 'big5',
     65001: 'utf-8',
   }
-  try {
-    return new TextDecoder(names[codePage] ?? `windows-${codePage}`)
-  } catch {
-    return new TextDecoder('windows-1252')
-  }
+  return decoderFor(names[codePage] ?? `windows-${codePage}`)
 }

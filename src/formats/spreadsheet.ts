@@ -13,7 +13,7 @@ const firstDay = '1899-12-31'
  * @throws extraction_failed  the file is damaged, encrypted or too large
  */
 export async function readSpreadsheet(bytes: Uint8Array, isArchive: boolean): Promise<FileText> {
-  if (isArchive) (await Zip.open(bytes)).requireSmall()
+  if (isArchive) await (await Zip.open(bytes)).requireSmall()
   const workbook = parse(bytes)
   const sheets = workbook.SheetNames.map(name => {
     const table = markdownTable(rowsOf(workbook, name))

@@ -60,7 +60,7 @@ function zeroShares(bytes: Uint8Array): [even: number, odd: number] {
 }
 
 /** Returns a decoder for an encoding; that of Windows for Western languages if the name is unknown. */
-function decoderFor(name: string): InstanceType<typeof TextDecoder> {
+export function decoderFor(name: string): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(name)
   } catch {

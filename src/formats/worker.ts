@@ -1,4 +1,5 @@
 import { serveOperations } from '../base/threads.ts'
+import { limitUnpacking } from './limit-unpacking.ts'
 import { readNatively } from './native.ts'
 import { readFileText } from './read-file.ts'
 
@@ -9,5 +10,9 @@ const operations = {
   readNatively,
 }
 export type FileOperations = typeof operations
+
+// PDF.js also rejects promises that it does not use, for damages that fail the call anyway. They would end the thread.
+process.on('unhandledRejection', () => {})
+limitUnpacking()
 
 serveOperations(() => ({ ops: operations, close: () => {} }))

@@ -30,10 +30,6 @@ export class Zip {
     }
   }
 
-  get names(): readonly string[] {
-    return [...this.#entries.keys()]
-  }
-
   has(name: string): boolean {
     return this.#entries.has(name)
   }
@@ -42,25 +38,48 @@ export class Zip {
   async read(name: string): Promise<Buffer> {
     const entry = this.#entries.get(name)
     if (!entry) throw unreadable(`is an archive without '${name}'`)
-    if (entry.isEncrypted()) throw encrypted()
     if (entry.uncompressedSize > this.#bytesLeft) throw tooLarge()
+    const pieces: Buffer[] = []
+    await this.#unpack(entry, piece => pieces.push(piece))
+    this.#bytesLeft -= entry.uncompressedSize
+    return Buffer.concat(pieces)
+  }
+
+  /**
+   * Checks that all entries together are small enough, before a library unpacks them without a limit. Unpacks them, because an
+   * entry can be longer than it declares.
+   *
+   * @throws extraction_failed  an entry is damaged or encrypted, or all are too large
+   */
+  async requireSmall(): Promise<this> {
+    let bytes = 0
+    for (const entry of this.#entries.values()) bytes += entry.uncompressedSize
+    if (bytes > bytesMax) throw tooLarge()
+    for (const entry of this.#entries.values()) await this.#unpack(entry, () => {})
+    return this
+  }
+
+  async #unpack(entry: Entry, use: (piece: Buffer) => void): Promise<void> {
+    if (entry.isEncrypted()) throw encrypted()
     try {
-      const pieces: Buffer[] = []
       // The stream fails if the entry is longer than it declares.
-      for await (const piece of await this.#file.openReadStreamPromise(entry)) pieces.push(piece as Buffer)
-      this.#bytesLeft -= entry.uncompressedSize
-      return Buffer.concat(pieces)
+      for await (const piece of await this.#file.openReadStreamPromise(entry)) use(piece as Buffer)
     } catch (error) {
       throw damagedArchive(error)
     }
   }
+}
 
-  /** Checks that all entries together are small enough, before a library unpacks them without a limit. */
-  requireSmall(): this {
-    let bytes = 0
-    for (const entry of this.#entries.values()) bytes += entry.uncompressedSize
-    if (bytes > bytesMax) throw tooLarge()
-    return this
+/**
+ * Returns the name of the entry to which a reference in another entry leads.
+ *
+ * @throws extraction_failed  the reference is invalid
+ */
+export function resolveEntry(from: string, reference: string): string {
+  try {
+    return decodeURIComponent(new URL(reference, `file:///${from}`).pathname.slice(1))
+  } catch (error) {
+    throw damagedArchive(error)
   }
 }
 

@@ -12,11 +12,16 @@ import { type KnowledgeBases, requireFullVisibility } from './knowledge-bases.ts
 /** Time in milliseconds between events. */
 const PROGRESS_MS = 100
 
-/** Compacts a knowledge base until the signal fires. */
-type Compaction = (
-  signal: AbortSignal,
-  onProgress?: (progress: CompactionProgress) => void,
-) => Promise<KnowledgeBaseCompaction>
+/** A compaction for a caller. */
+interface Compaction {
+  /** Compacts a knowledge base until the signal fires. */
+  run(
+    signal: AbortSignal,
+    onProgress?: (progress: CompactionProgress) => void,
+  ): Promise<KnowledgeBaseCompaction>
+  /** @throws knowledge_base_not_found, forbidden  the caller may no longer see the sizes */
+  confirmAccess(): Promise<void>
+}
 
 /** Removes deleted chunks from the indexes of knowledge bases, while a client waits. */
 export class Compactor {
@@ -33,10 +38,11 @@ export class Compactor {
    *
    * @throws knowledge_base_not_found, collection_unavailable
    * @throws forbidden  the caller may see only some rows, which the sizes would reveal
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; nothing is undone
    */
   async run(baseKey: BaseKey, caller: Caller): Promise<KnowledgeBaseCompaction> {
-    const compact = await this.#prepare(baseKey, caller)
-    return runUntilCallerDisconnects(caller, compact)
+    const compaction = await this.#prepare(baseKey, caller)
+    return runUntilCallerDisconnects(caller, signal => compaction.run(signal))
   }
 
   /** Like {@link run}, but returns events. An error that occurs later is the last event. */
@@ -47,36 +53,50 @@ export class Compactor {
   async #prepare(baseKey: BaseKey, caller: Caller): Promise<Compaction> {
     const { workspaceId, knowledgeBaseId } = baseKey
     const { base, store, key } = await this.#bases.openContext(workspaceId, knowledgeBaseId)
-    requireFullVisibility((await caller.rowAccess(workspaceId)).visibility(base, { action: 'list' }))
+    const confirmAccess = async () => {
+      const current = await this.#bases.get(workspaceId, knowledgeBaseId)
+      const access = await caller.rowAccess(workspaceId)
+      requireFullVisibility(access.visibility(current, { action: 'list' }))
+    }
+    await confirmAccess()
     // The file has the content of all workspaces.
     const canSeeFile = await caller.can(operator)
     const visible = (size: CompactedSize) => ({ ...size, file: canSeeFile ? size.file : null })
-    return (signal, onProgress = () => {}) =>
-      this.#bases.withDeletionCheck(base, async () => {
-        const compaction = await store.compact?.(key, { signal, onProgress })
-        const { before, after } = compaction ?? { before: nothing, after: nothing }
-        return { workspaceId, knowledgeBaseId, before: visible(before), after: visible(after) }
-      })
+    return {
+      confirmAccess,
+      run: (signal, onProgress = () => {}) =>
+        this.#bases.withDeletionCheck(base, async () => {
+          const compaction = await store.compact?.(key, { signal, onProgress })
+          await caller.reauthorize()
+          await confirmAccess()
+          const { before, after } = compaction ?? { before: nothing, after: nothing }
+          return { workspaceId, knowledgeBaseId, before: visible(before), after: visible(after) }
+        }),
+    }
   }
 
-  async *#events(compact: Compaction, { requestId }: Caller): AsyncGenerator<ServerEvent, void, undefined> {
+  async *#events(
+    compaction: Compaction,
+    { requestId }: Caller,
+  ): AsyncGenerator<ServerEvent, void, undefined> {
     const cancel = new AbortController()
     let progress: CompactionProgress | undefined
     let last: Omit<ServerEvent, 'id'> | undefined
-    const ended = compact(cancel.signal, latest => {
-      progress = latest
-    }).then(
-      data => {
-        last = { event: 'done', data }
-      },
-      (error: unknown) => {
-        const { code, message } = this.#reportFailure(error, requestId).envelope.error
-        last = { event: 'error', data: { code, message } }
-      },
-    )
+    const fail = (error: unknown) => {
+      const { code, message } = this.#reportFailure(error, requestId).envelope.error
+      last ??= { event: 'error', data: { code, message } }
+    }
+    const ended = compaction
+      .run(cancel.signal, latest => {
+        progress = latest
+      })
+      .then(data => {
+        last ??= { event: 'done', data }
+      }, fail)
     try {
       while (!last) {
         await Promise.race([ended, pause(PROGRESS_MS, cancel.signal)])
+        if (!last) await compaction.confirmAccess().catch(fail)
         if (!last && progress) yield { id: '', event: 'progress', data: progress }
       }
       yield { id: '', ...last }

@@ -28,6 +28,7 @@ import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
+import { trashWrites } from './trash/trash-writes.ts'
 
 interface DocumentsParts {
   readonly rows: RowStore
@@ -40,6 +41,8 @@ interface DocumentsParts {
   readonly changes: DocumentChanges
   readonly learnableRows: (key: CollectionKey) => Promise<Visibility>
   readonly refitAfter: RefitAfter
+  /** True if deleted documents can be restored. */
+  readonly isTrashEnabled: boolean
   /** Called after records were stored or deleted. */
   readonly onRecordsChanged: (context: BaseContext) => Promise<void>
 }
@@ -48,6 +51,13 @@ interface DocumentsParts {
 export type ContentCaller = Pick<Caller, 'rowAccess'>
 /** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
 export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
+
+export interface DeletionOptions {
+  /** True to delete documents for good; otherwise, they can be restored. */
+  readonly permanently?: boolean
+  /** ID that documents have in common that were deleted together; by default, a new one. */
+  readonly deletionId?: string | undefined
+}
 
 /** Maximum number of attempts. A deletion is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -249,19 +259,34 @@ export class Documents {
   }
 
   /**
+   * Deletes a document. It can be restored, unless its ingest has not finished, or its store cannot list its chunks.
+   *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
    * @throws conflict  the document changed during every attempt
    */
-  async delete(documentKey: DocumentKey, caller: ContentCaller): Promise<void> {
+  async delete(
+    documentKey: DocumentKey,
+    caller: ContentCaller,
+    { permanently = false, deletionId = newId() }: DeletionOptions = {},
+  ): Promise<void> {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.requireChangeable(documentKey, 'delete', caller)
+      const canRestore = context.store.listing !== undefined && !stored.row.jobId
+      const isKept = this.parts.isTrashEnabled && canRestore && !permanently
+      const deletedAt = timestamp(this.parts.clock)
+      const copy = isKept
+        ? await trashWrites(context, stored.row, { deletionId, deletedAt })
+        : { rows: [], changes: [] }
       const outcome = await context.store.write(
-        [{ op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
-        [{ op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) }],
+        [...copy.changes, { op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
+        [
+          { op: 'delete', table: tables.documents, key: keyOf(documentKey), ...revisionOf(stored) },
+          ...copy.rows,
+        ],
       )
       if (outcome.ok) {
-        await this.deleteVersions(documentKey)
+        if (!isKept) await this.deleteVersions(documentKey)
         return this.parts.onRecordsChanged(context)
       }
     }
@@ -281,13 +306,15 @@ export class Documents {
     { workspaceId, knowledgeBaseId }: BaseKey,
     documentIds: readonly string[],
     caller: ContentCaller,
+    { permanently, deletionId = newId() }: DeletionOptions = {},
   ) {
     await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const deleted: string[] = []
     const failed: { documentId: string; code: string; message: string }[] = []
     for (const documentId of new Set(documentIds)) {
       try {
-        await this.delete({ workspaceId, knowledgeBaseId, documentId }, caller)
+        const documentKey = { workspaceId, knowledgeBaseId, documentId }
+        await this.delete(documentKey, caller, { permanently, deletionId })
         deleted.push(documentId)
       } catch (error) {
         const failure = deletionFailure(error)

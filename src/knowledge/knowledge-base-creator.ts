@@ -2,7 +2,7 @@ import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { newId } from '../base/id.ts'
+import { newId, randomNameHex } from '../base/id.ts'
 import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase, KnowledgeBaseCreate } from '../contract/knowledge.ts'
@@ -13,7 +13,7 @@ import { lsaDimension } from '../models/lsa.ts'
 import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
 import type { RowStore, Write, WriteOutcome } from '../storage/rows.ts'
 import { requireFittedSpaces } from '../storage/store-features.ts'
-import { tables } from '../storage/tables.ts'
+import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
 import { builtInModel } from '../workspaces/seeds.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
@@ -29,6 +29,9 @@ interface KnowledgeBaseCreatorParts {
 
 type LexicalConfig = KnowledgeBase['lexical']
 
+/** Maximum length of the name of a collection, which is that of the name of a knowledge base. */
+const collectionNameCharsMax = 48
+
 const lexicalOff = { enabled: false, analyzer: null, options: {} }
 
 /**
@@ -41,9 +44,14 @@ export class KnowledgeBaseCreator {
   /**
    * Creates a knowledge base with a new collection.
    *
+   * @param further  fields that a client cannot set
    * @throws the codes for a new collection in docs/http.md#creating-a-knowledge-base
    */
-  async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+  async provision(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    further: Partial<KnowledgeBaseRow> = {},
+  ): Promise<KnowledgeBaseRow> {
     if (body.vectorCollection)
       throw new WbError(
         'vector_collection_not_allowed',
@@ -51,13 +59,17 @@ export class KnowledgeBaseCreator {
         { hint: 'Omit vectorCollection, or send attach=true to use an existing collection.' },
       )
     const { workspace, store } = await this.open(workspaceId)
-    const key = { workspaceId, name: body.name }
-    const existing = await store.collection(key)
+    const named = { workspaceId, name: body.name }
+    const existing = await store.collection(named)
     // Check this after reading the collection. Another request could have created both in the meantime.
-    if (await this.isCollectionUsed(key)) throw nameTaken(body.name)
-    if (existing) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    if (await this.isNameUsed(named)) throw nameTaken(body.name)
+    const isKeptByRenamed = await this.isCollectionUsed(named)
+    if (existing && !isKeptByRenamed)
+      throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
-    const base = await this.composeBase(workspace, body, embedding)
+    const key = isKeptByRenamed ? { workspaceId, name: spareCollectionName(body.name) } : named
+    const composed = await this.composeBase(workspace, body, key.name, embedding)
+    const base = { ...composed, ...further }
     requireFittable(store, embedding)
     const rows = insertWrites(base)
     const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding
@@ -101,7 +113,7 @@ export class KnowledgeBaseCreator {
     const collection = await store.collection({ workspaceId, name: body.name })
     if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)
     requireMatchingService(collection, embedding)
-    const base = await this.composeBase(workspace, body, embedding)
+    const base = await this.composeBase(workspace, body, body.name, embedding)
     const outcome = await this.parts.rows.atomic(insertWrites(base))
     if (!outcome.ok) throw this.creationError(outcome, base)
     return base
@@ -117,6 +129,7 @@ export class KnowledgeBaseCreator {
   private async composeBase(
     { workspaceId, kind }: Workspace,
     body: KnowledgeBaseCreate,
+    vectorCollection: string,
     { embeddingServiceId }: EmbeddingService,
   ): Promise<KnowledgeBase> {
     const { attach, lexical, vectorCollection: _, knowledgeBaseId = newId(), ...fields } = body
@@ -136,7 +149,7 @@ export class KnowledgeBaseCreator {
       knowledgeBaseId,
       embeddingServiceId,
       chunkingServiceId,
-      vectorCollection: body.name,
+      vectorCollection,
       owned: !attach,
       lexical: lexical ?? defaultLexical,
       policyDsl: null,
@@ -156,6 +169,11 @@ export class KnowledgeBaseCreator {
     return service
   }
 
+  /** Returns true if a knowledge base has the name. */
+  private async isNameUsed({ workspaceId, name }: CollectionKey): Promise<boolean> {
+    return (await this.parts.rows.count(tables.knowledgeBases, 'byName', [workspaceId, name])) > 0
+  }
+
   /** Returns true if a knowledge base uses the collection. */
   async isCollectionUsed({ workspaceId, name }: CollectionKey): Promise<boolean> {
     return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
@@ -172,10 +190,13 @@ export class KnowledgeBaseCreator {
       () => serviceNotFound(rerankingKind, base.rerankingServiceId ?? ''),
     ][outcome.reason === 'absent' ? outcome.at : -1]
     if (missingError) return missingError()
-    if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
+    if (base.owned && (outcome.reason === 'present' || outcome.reason === 'taken')) return nameTaken(name)
     if (outcome.reason === 'exists' && outcome.at < insertWrites(base).length)
       return knowledgeBaseIdTaken(base.knowledgeBaseId)
-    return new WbError('collection_name_taken', `another knowledge base uses the collection '${name}'`)
+    return new WbError(
+      'collection_name_taken',
+      `another knowledge base has the name '${name}' or uses the collection`,
+    )
   }
 }
 
@@ -193,7 +214,21 @@ function insertWrites(base: KnowledgeBase): Write[] {
       table: tables.rerankingServices,
       key: [workspaceId, rerankingServiceId],
     })
-  return [...requirements, { op: 'insert', table: tables.knowledgeBases, row: base }]
+  return [
+    ...requirements,
+    requireUnusedName(workspaceId, base.name),
+    { op: 'insert', table: tables.knowledgeBases, row: base },
+  ]
+}
+
+/** Returns the write that fails with `present` if a knowledge base of the workspace has the name. */
+export function requireUnusedName(workspaceId: string, name: string): Write {
+  return { op: 'requireNone', table: tables.knowledgeBases, index: 'byName', prefix: [workspaceId, name] }
+}
+
+/** Returns the name of a collection for a knowledge base whose name is that of the collection of a renamed one. */
+function spareCollectionName(name: string): string {
+  return `${name.slice(0, collectionNameCharsMax - 9)}_${randomNameHex(4)}`
 }
 
 /**
@@ -252,7 +287,7 @@ async function requireReranking(rows: RowStore, workspaceId: string, id: string)
   if (!(await rows.get(tables.rerankingServices, [workspaceId, id]))) throw serviceNotFound(rerankingKind, id)
 }
 
-function nameTaken(name: string): WbError {
+export function nameTaken(name: string): WbError {
   return new WbError('kb_name_taken', `a knowledge base named '${name}' exists in this workspace`)
 }
 

@@ -2,6 +2,7 @@ import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/require-workspace.ts'
+import { unchangedAccess } from '../access/unchanged-access.ts'
 import { deleteKnowledgeBaseVersions } from '../access/versions/version-removal.ts'
 import { knowledgeBaseVersion } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
@@ -34,7 +35,7 @@ import type {
 } from '../storage/content.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
-import { type RowRevision, type RowStore, revisionOf, type Write } from '../storage/rows.ts'
+import { type RowRevision, type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
@@ -43,8 +44,16 @@ import type { Services } from '../workspaces/services.ts'
 import type { BaseKey } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, undefinedIfDeleted } from './guards.ts'
-import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
+import {
+  KnowledgeBaseCreator,
+  nameTaken,
+  requireUnusedName,
+  vectorServiceOf,
+} from './knowledge-base-creator.ts'
 import { type SentenceProgress, sentenceSpace } from './sentence-space.ts'
+
+/** Maximum number of attempts to delete a knowledge base. An attempt fails if it was changed in the meantime. */
+const deleteAttemptsMax = 8
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
@@ -157,10 +166,23 @@ export class KnowledgeBases {
       : this.#creator.provision(workspaceId, body)
   }
 
+  /** Creates a knowledge base with a new collection, see {@link KnowledgeBaseCreator.provision}. */
+  provision(
+    workspaceId: string,
+    body: KnowledgeBaseCreate,
+    further: Partial<KnowledgeBaseRow>,
+  ): Promise<KnowledgeBaseRow> {
+    return this.#creator.provision(workspaceId, body, further)
+  }
+
   /** @throws workspace_not_found, knowledge_base_not_found */
   async get(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
+    return (await this.#getStored(workspaceId, knowledgeBaseId)).row
+  }
+
+  async #getStored(workspaceId: string, knowledgeBaseId: string): Promise<Stored<KnowledgeBase>> {
     const stored = await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId])
-    if (stored) return stored.row
+    if (stored) return stored
     await requireWorkspace(this.parts.rows, workspaceId)
     throw baseNotFound(knowledgeBaseId)
   }
@@ -355,6 +377,32 @@ export class KnowledgeBases {
     return changed.row
   }
 
+  /**
+   * Changes the name of a knowledge base. Its collection keeps its name.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, kb_name_taken, conflict
+   */
+  async rename(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    name: string,
+    caller: Pick<Caller, 'record'>,
+  ): Promise<KnowledgeBase> {
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.knowledgeBases,
+      [workspaceId, knowledgeBaseId],
+      row => ({ ...row, name, updatedAt: timestamp(this.parts.clock) }),
+      row => [
+        ...(row.name === name ? [] : [requireUnusedName(workspaceId, name)]),
+        caller.record({ label: name, reason: `was named ${base.name}` }),
+      ],
+    )
+    if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
+    if ('failedCheck' in changed) throw nameTaken(name)
+    return changed.row
+  }
+
   /** Returns a row store whose writes also change the collection, if the patch changes its language or deletes its vectors. */
   async #rowsWithCollection(
     base: KnowledgeBase,
@@ -376,38 +424,81 @@ export class KnowledgeBases {
    * created with the knowledge base. If it was attached, deletes only the documents that were ingested through the
    * knowledge base.
    *
+   * Recorded searches are deleted first, which can take seconds, so the access of the caller is checked again afterwards.
+   *
    * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
-   * @throws forbidden  the caller may not see all rows, and lacks `manage:access`
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime
+   * @throws forbidden                the caller may not see all rows, and lacks `manage:access`
+   * @throws conflict                 the knowledge base, its workspace or the caller's principal kept changing
    */
   async delete(
     workspaceId: string,
     knowledgeBaseId: string,
-    caller: Pick<Caller, 'auth' | 'rowAccess'>,
+    caller: Pick<Caller, 'auth' | 'reauthorize' | 'rowAccess'>,
   ): Promise<KnowledgeBase> {
-    const base = await this.get(workspaceId, knowledgeBaseId)
-    const access = await caller.rowAccess(workspaceId)
-    if (!access.seesAll(base)) authorize({ rule: needs('manage:access'), workspaceId }, caller)
-    return this.#delete(base)
+    const { ordinal, row } = await this.#requireDeletable({ workspaceId, knowledgeBaseId }, caller)
+    requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
+    await this.#clearQueryLog(row)
+    for (let attempt = 0; attempt < deleteAttemptsMax; attempt++) {
+      const checks = await unchangedAccess(this.parts.rows, workspaceId, caller)
+      await caller.reauthorize()
+      const base = await this.#requireDeletable(row, caller)
+      // Another knowledge base was created with the same ID.
+      if (base.ordinal !== ordinal) throw baseNotFound(knowledgeBaseId)
+      if (await this.#remove(base, checks)) return base.row
+    }
+    throw new WbError('conflict', `knowledge base '${row.name}' keeps changing; it was not deleted`, {
+      hint: 'Retry the delete.',
+    })
   }
 
-  async #delete(base: KnowledgeBase): Promise<KnowledgeBase> {
-    const { workspaceId, knowledgeBaseId } = base
-    const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
-    const key = collectionKeyOf(base)
-    const change: ContentWrite = base.owned
-      ? { op: 'dropCollection', ...key }
-      : { op: 'deleteDocuments', ...key, knowledgeBaseId }
-    // There can be many recorded searches, so they are deleted in small transactions first. The write below deletes the rest.
+  /**
+   * Returns a knowledge base that a caller may delete.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found
+   * @throws forbidden  the caller may not see all rows, and lacks `manage:access`
+   */
+  async #requireDeletable(
+    { workspaceId, knowledgeBaseId }: BaseKey,
+    caller: Pick<Caller, 'auth' | 'rowAccess'>,
+  ): Promise<Stored<KnowledgeBase>> {
+    const base = await this.#getStored(workspaceId, knowledgeBaseId)
+    const access = await caller.rowAccess(workspaceId)
+    if (!access.seesAll(base.row)) authorize({ rule: needs('manage:access'), workspaceId }, caller)
+    return base
+  }
+
+  /**
+   * Deletes the recorded searches of a knowledge base that is to be deleted. There can be many, so they are deleted in small
+   * transactions. {@link #remove} deletes the rest.
+   */
+  async #clearQueryLog({ workspaceId, knowledgeBaseId }: BaseKey): Promise<void> {
     await this.parts
-      .clearQueryLog(base)
+      .clearQueryLog({ workspaceId, knowledgeBaseId })
       .catch(error =>
         this.parts.log.warn(
           { workspaceId, knowledgeBaseId, error },
           'recorded searches could not be deleted in small transactions',
         ),
       )
-    const outcome = await store.write([change], baseRemovalWrites(base))
-    if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
+  }
+
+  /**
+   * Deletes a knowledge base if it is unchanged.
+   *
+   * @param checks  more conditions for the same transaction
+   * @returns false if it was changed or deleted in the meantime, or a check failed
+   */
+  async #remove(stored: Stored<KnowledgeBase>, checks: readonly Write[] = []): Promise<boolean> {
+    const base = stored.row
+    const { workspaceId, knowledgeBaseId } = base
+    const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
+    const key = collectionKeyOf(base)
+    const change: ContentWrite = base.owned
+      ? { op: 'dropCollection', ...key }
+      : { op: 'deleteDocuments', ...key, knowledgeBaseId }
+    const outcome = await store.write([change], [...checks, ...baseRemovalWrites(stored)])
+    if (!outcome.ok) return false
     // The knowledge base has been deleted, so a failure is only logged. The versions that remain expire later.
     await deleteKnowledgeBaseVersions(this.parts.rows, base).catch(error =>
       this.parts.log.warn(
@@ -415,7 +506,7 @@ export class KnowledgeBases {
         'the access versions of a deleted knowledge base were not deleted',
       ),
     )
-    return base
+    return true
   }
 
   /** Deletes the knowledge bases of a workspace that is being deleted, and the collections created with them. */
@@ -427,7 +518,8 @@ export class KnowledgeBases {
         limit: 1,
       })
       if (!next) return
-      await this.#delete(next.row).catch(undefinedIfDeleted)
+      await this.#clearQueryLog(next.row)
+      await this.#remove(next).catch(undefinedIfDeleted)
     }
   }
 
@@ -457,11 +549,22 @@ export class KnowledgeBases {
 
 /**
  * Returns the writes that delete a knowledge base and all references to it. The first write fails if the knowledge base
- * does not exist.
+ * has changed or does not exist.
  */
-function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
+function baseRemovalWrites(base: Stored<KnowledgeBase>): Write[] {
+  const { workspaceId, knowledgeBaseId } = base.row
   const prefix = [workspaceId, knowledgeBaseId]
-  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog, agents, conversations } = tables
+  const {
+    documents,
+    deletedDocuments,
+    deletedChunks,
+    knowledgeFilters,
+    jobs,
+    jobInputs,
+    jobBatches,
+    queryLog,
+  } = tables
+  const { agents, conversations } = tables
   const references = {
     index: 'byWorkspace',
     prefix: [workspaceId],
@@ -469,10 +572,17 @@ function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Wri
     value: knowledgeBaseId,
   }
   return [
-    { op: 'delete', table: tables.knowledgeBases, key: prefix },
-    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches, queryLog].map(
-      (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
-    ),
+    { op: 'delete', table: tables.knowledgeBases, key: prefix, ...revisionOf(base) },
+    ...[
+      documents,
+      deletedDocuments,
+      deletedChunks,
+      knowledgeFilters,
+      jobs,
+      jobInputs,
+      jobBatches,
+      queryLog,
+    ].map((table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix })),
     ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),
   ]
 }

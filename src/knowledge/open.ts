@@ -13,6 +13,8 @@ import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { Exporter } from './archive/exporter.ts'
+import { Importer } from './archive/importer.ts'
 import { Compactor } from './compactor.ts'
 import { DocumentChanges } from './document-changes.ts'
 import { Documents } from './documents.ts'
@@ -46,6 +48,7 @@ import {
   kbHandlers,
   type MeasureSearch,
   recordHandlers,
+  trashHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
 import { RepeatedDocuments } from './search/repeated-documents.ts'
@@ -55,6 +58,7 @@ import { SentenceSearch } from './search/sentence-search.ts'
 import { ServiceReranking, type ServiceRerankingParts } from './search/service-reranking.ts'
 import { WhyNotSearch } from './search/why-not.ts'
 import { SentenceIndex } from './sentence-index.ts'
+import { Trash, type TrashParts } from './trash/trash.ts'
 import { Uploads } from './uploads.ts'
 import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 
@@ -63,6 +67,7 @@ type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
   readonly reranking: ServiceRerankingParts['services']
   readonly queryLog: QueryLogParts['queryLog']
+  readonly trash: TrashParts['trash']
   readonly openReranker: ServiceRerankingParts['openReranker']
   readonly rows: RowStore
   readonly pager: Pager
@@ -143,7 +148,15 @@ export function openKnowledge(parts: KnowledgeParts) {
     sentenceIndex?.onGrowth(key)
     if (isFittedByRuntime) await fitting.onChange(key)
   }
-  const documents = new Documents({ ...parts, bases, rewriter, changes, refitAfter, onRecordsChanged })
+  const documents = new Documents({
+    ...parts,
+    bases,
+    rewriter,
+    changes,
+    refitAfter,
+    isTrashEnabled: parts.trash.retentionHours > 0,
+    onRecordsChanged,
+  })
   const publication = new Publication({ ...parts, bases, rewriter, changes })
   const whenWritable = ({ key }: BaseContext) => fitting.whenWritable(key)
   const recent = new RecentVectors(parts.clock)
@@ -154,6 +167,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     queue: new IngestQueue({ ...parts, limits: parts.ingestQueue, onFull: parts.onEnqueueRejected }),
     inProgress: new FairByteLimiter(inProgressBytes),
   })
+  const trash = new Trash({ ...parts, bases, space, whenWritable, onRecordsChanged })
   const files = new FileReader()
   const docling = new Docling(parts.docling, parts)
   const uploads = new Uploads({ ...parts, docling, files, index: hosts.index })
@@ -195,6 +209,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     /** Starts the work on vectors that an earlier process did not finish, and the deletion of old records. */
     async resume() {
       queryLog.start()
+      trash.start()
       fitting.resume()
       await sentenceIndex?.resume()
     },
@@ -205,6 +220,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     async close() {
       await queryLog.close()
+      await trash.close()
       await sentenceIndex?.close()
       await files.close()
       await fitting.close()
@@ -222,9 +238,12 @@ export function openKnowledge(parts: KnowledgeParts) {
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
         reindexing: new ReindexJobs({ ...parts, bases }),
+        exporter: new Exporter({ ...parts, bases }),
+        importer: new Importer({ ...ingestParts }),
       }),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
+      trash: trashHandlers(trash),
       records: recordHandlers(
         new Records({ ...parts, bases, space, whenWritable, onRecordsChanged, refitAfter }),
       ),

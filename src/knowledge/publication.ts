@@ -1,8 +1,8 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { limits } from '../contract/limits.ts'
 import type { Pager } from '../storage/cursor.ts'
-import type { RowStore } from '../storage/rows.ts'
-import { type DocumentRow, tables } from '../storage/tables.ts'
+import { type RowStore, revisionOf, type Stored } from '../storage/rows.ts'
+import { type DeletedDocumentRow, type DocumentRow, tables } from '../storage/tables.ts'
 import type { DocumentChanges } from './document-changes.ts'
 import { keyOf } from './document-key.ts'
 import { undefinedIfDeleted } from './guards.ts'
@@ -44,6 +44,8 @@ export class Publication {
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     for await (const slice of pager.slices(tables.documents, list))
       for (const { row } of slice) await this.#publishDocument(row, signal)
+    for await (const slice of pager.slices(tables.deletedDocuments, list))
+      for (const entry of slice) await this.#publishEntry(entry, signal)
   }
 
   /** Changes a document with its chunks. Repeats it if they changed in the meantime. */
@@ -53,6 +55,16 @@ export class Publication {
     while (!isDone) isDone = await changes.run(listed, () => this.#replaceDocument(listed, signal))
   }
 
+  /** Changes a deleted document, unless it was restored in the meantime. Its chunks get its visibility with that. */
+  async #publishEntry(entry: Stored<DeletedDocumentRow>, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (!isUndecided(entry.row)) return
+    const row = { ...entry.row, visibleTo: ['*'] }
+    await this.parts.rows.atomic([
+      { op: 'replace', table: tables.deletedDocuments, row, ...revisionOf(entry) },
+    ])
+  }
+
   /** Returns undefined if the document or its chunks changed in the meantime. */
   async #replaceDocument(listed: DocumentRow, signal: AbortSignal): Promise<true | undefined> {
     const { rows, rewriter, clock } = this.parts
@@ -60,10 +72,12 @@ export class Publication {
     const before = await rows.get(tables.documents, keyOf(listed))
     if (!before) return true
     const { row } = before
-    const after =
-      row.visibleTo === null && !row.isVisibilityDecided
-        ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) }
-        : row
+    const after = isUndecided(row) ? { ...row, visibleTo: ['*'], updatedAt: timestamp(clock) } : row
     return (await rewriter.replaceDocument({ before, after }, signal)) || undefined
   }
+}
+
+/** Returns true if the visibility of a document was never set. */
+function isUndecided({ visibleTo, isVisibilityDecided }: DocumentRow): boolean {
+  return visibleTo === null && !isVisibilityDecided
 }

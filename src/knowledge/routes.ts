@@ -4,6 +4,9 @@ import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
+import type { trash } from '../contract/trash.ts'
+import type { Exporter } from './archive/exporter.ts'
+import type { Importer } from './archive/importer.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
 import type { BaseKey } from './document-key.ts'
@@ -20,6 +23,7 @@ import type { ManySearcher } from './search/many-searcher.ts'
 import { SearchTimes } from './search/search-times.ts'
 import type { Searcher } from './search/searcher.ts'
 import type { WhyNotSearch } from './search/why-not.ts'
+import type { Trash } from './trash/trash.ts'
 import type { Uploads } from './uploads.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
@@ -39,6 +43,8 @@ interface KbParts {
   readonly insights: Insights
   readonly measure: MeasureSearch
   readonly reindexing: ReindexJobs
+  readonly exporter: Exporter
+  readonly importer: Importer
 }
 
 export function kbHandlers({
@@ -51,6 +57,8 @@ export function kbHandlers({
   insights,
   measure,
   reindexing,
+  exporter,
+  importer,
 }: KbParts): Handlers<typeof kb> {
   const times = new SearchTimes()
   return {
@@ -91,6 +99,10 @@ export function kbHandlers({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
     }),
+    rename: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await bases.rename(params, body.name, caller),
+    }),
     delete: async ({ params }, caller) => {
       const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId, caller)
       return { status: 204, body: undefined, audit: { label: name } }
@@ -110,6 +122,20 @@ export function kbHandlers({
       const { hits, ignored } = await measure(() => manySearcher.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
     },
+    export: async ({ params, query: { cursor, all } }, caller) => ({
+      status: 200,
+      body: await exporter.page(params, { cursor, all: all === 'true' }, caller),
+    }),
+    beginImport: async ({ params, body }, caller) => {
+      const { base, nextLine, isNew } = await importer.begin(params.workspaceId, body, caller)
+      const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name, reason: 'import' }
+      const reply = { body: { knowledgeBase: base, nextLine }, audit }
+      return isNew ? { status: 201, ...reply } : { status: 200, ...reply }
+    },
+    importLines: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await importer.add(params, body, caller),
+    }),
     insights: async ({ params, query }, caller) => ({
       status: 200,
       body: await insights.summarize(params, query, caller),
@@ -171,12 +197,12 @@ export function documentHandlers(
       status: 200,
       body: await documentsModule.update(params, body, caller),
     }),
-    delete: async ({ params }, caller) => {
-      await documentsModule.delete(params, caller)
+    delete: async ({ params, query }, caller) => {
+      await documentsModule.delete(params, caller, { permanently: query.permanently === 'true' })
       return { status: 204, body: undefined, audit: { count: 1 } }
     },
     bulkDelete: async ({ params, body }, caller) => {
-      const outcome = await documentsModule.deleteEach(params, body.documentIds, caller)
+      const outcome = await documentsModule.deleteEach(params, body.documentIds, caller, body)
       return { status: 200, body: outcome, audit: { count: outcome.deleted.length } }
     },
     chunks: async ({ params, query }, caller) => {
@@ -205,6 +231,27 @@ export function documentHandlers(
     ingestBatch: async ({ params, body }, caller) => {
       await modules.bases.openContext(params.workspaceId, params.knowledgeBaseId)
       return { status: 200, body: ingestLines(modules.ingestion, params, body, caller, reportFailure) }
+    },
+  }
+}
+
+export function trashHandlers(trashModule: Trash): Handlers<typeof trash> {
+  return {
+    list: async ({ params, query }, caller) => ({
+      status: 200,
+      body: await trashModule.list(params, query, caller),
+    }),
+    restore: async ({ params }, caller) => {
+      const document = await trashModule.restore(params, caller)
+      return { status: 200, body: document, audit: { documentId: document.documentId, count: 1 } }
+    },
+    bulkRestore: async ({ params, body }, caller) => {
+      const { done: restored, failed } = await trashModule.restoreEach(params, body.entryIds, caller)
+      return { status: 200, body: { restored, failed }, audit: { count: restored.length } }
+    },
+    bulkDelete: async ({ params, body }, caller) => {
+      const { done: deleted, failed } = await trashModule.deleteEach(params, body.entryIds, caller)
+      return { status: 200, body: { deleted, failed }, audit: { count: deleted.length } }
     },
   }
 }

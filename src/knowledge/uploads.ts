@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { queueMember } from '../access/caller-queue.ts'
 import type { Clock } from '../base/clock.ts'
+import { markdownProperties } from '../base/markdown-properties.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { IngestForm } from '../contract/documents.ts'
@@ -8,6 +9,7 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { FileReader } from '../formats/file-reader.ts'
+import { hasSections } from './chunk/sections.ts'
 import type { StructuredIngest } from './ingest/structured-ingest.ts'
 import type { Docling } from './parse/docling.ts'
 import type { ExtractedText } from './parse/parser.ts'
@@ -77,7 +79,10 @@ export class Uploads {
         ...found,
         ...metadata,
         ingestParser: parser,
-        fileHash: await this.parts.index.run('hashFile', file.path),
+        // The contract lists the metadata that `native` adds.
+        ...(upload.text('parser') !== 'native' && {
+          fileHash: await this.parts.index.run('hashFile', file.path),
+        }),
         ...(version !== null && { ingestParserVersion: version }),
       },
       sourceFilename: file.name,
@@ -144,7 +149,10 @@ export class Uploads {
         date,
         places = [],
       } = await files.read(file, isTextLike(file), turn)
-      if (format === 'text') return requireText({ text, parser: 'native', version: null })
+      if (format === 'text') {
+        const metadata = hasSections(file.type, file.name) ? markdownProperties(text) : {}
+        return requireText({ text, parser: 'native', version: null, metadata })
+      }
       return requireText({
         text,
         parser: 'structured',

@@ -7,7 +7,7 @@ import { type EndpointSettings, resolveCredential, resolveEndpoint } from './end
 import type { Outbound } from './outbound.ts'
 import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
 import { type FailureKind, ProviderFailure } from './provider/provider-failure.ts'
-import { ServicePace } from './request-pace.ts'
+import { ServicePace } from './request-paces.ts'
 
 const batchSizeDefault = 64
 /**

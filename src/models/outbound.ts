@@ -42,11 +42,11 @@ const keepAliveMs = 10_000
 /** Resolves a host name to addresses. */
 export type ResolveHost = (host: string) => Promise<readonly string[]>
 
-const systemResolve: ResolveHost = async host =>
+export const systemResolve: ResolveHost = async host =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
 export interface OutboundNetworkDependencies {
-  readonly guard: EndpointGuard
+  readonly guard: Pick<EndpointGuard, 'check' | 'resolutionFailure'>
   readonly resolve?: ResolveHost
 }
 

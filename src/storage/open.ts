@@ -42,6 +42,16 @@ export function copyStore(location: StoreLocation, path: string): Promise<void> 
   return drivers[location.driver].copy(location, path)
 }
 
+/** Moves a copy of a store to its location, see {@link StorageDriver.install}. */
+export function installStore(path: string, location: StoreLocation): Promise<void> {
+  return drivers[location.driver].install(path, location)
+}
+
+/** Returns true if another process has a store open, see {@link StorageDriver.isInUse}. */
+export function isStoreInUse(location: StoreLocation): Promise<boolean> {
+  return drivers[location.driver].isInUse(location)
+}
+
 /** Returns true if there is no store at a location, and no evidence of an earlier store. */
 export function isNewStore(location: StoreLocation): Promise<boolean> {
   return drivers[location.driver].isNew(location)

@@ -3,7 +3,7 @@ import { Agent } from '../contract/agents.ts'
 import { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
-import { Document, Ingest } from '../contract/documents.ts'
+import { Document, DocumentChunking } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
 import { imageMediaTypes } from '../contract/images.ts'
 import { DocumentIngestReport } from '../contract/ingest-report.ts'
@@ -48,6 +48,16 @@ function accessVersion<K extends string, S extends z.ZodObject>(kind: K, state: 
   })
 }
 
+const documentRow = Document.extend({
+  ingestKey: text,
+  nameKey: text,
+  jobId: text,
+  isVisibilityDecided: z.boolean().optional(),
+  createdAt: z.string().optional(),
+  chunking: DocumentChunking.optional(),
+  ingestReport: DocumentIngestReport.optional(),
+})
+
 /**
  * Row schemas, by table. They extend the response schemas of the API, because a row must satisfy those anyway to be
  * sent in a response. The types of the additional fields are in `tables.ts`. Fields without a schema are ignored.
@@ -62,15 +72,40 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   knowledgeBases: KnowledgeBase.extend({
     reindexJobId: z.string().optional(),
     reindexSpace: z.string().optional(),
+    import: z
+      .object({
+        header: z.string(),
+        hash: z.string(),
+        lines: z.int(),
+        documents: z.int(),
+        records: z.int(),
+        documentId: z.string().nullable(),
+        isRestricted: z.boolean(),
+        ownerId: z.string().nullable(),
+      })
+      .optional(),
   }),
-  documents: Document.extend({
-    ingestKey: text,
-    nameKey: text,
-    jobId: text,
-    isVisibilityDecided: z.boolean().optional(),
-    createdAt: z.string().optional(),
-    chunking: z.object({ override: Ingest.shape.chunker, isMarkdown: z.boolean() }).optional(),
-    ingestReport: DocumentIngestReport.optional(),
+  documents: documentRow,
+  deletedDocuments: documentRow.extend({
+    entryId: z.string(),
+    deletionId: z.string(),
+    deletedAt: z.string(),
+    generation: z.int(),
+  }),
+  deletedChunks: z.object({
+    workspaceId: z.string(),
+    knowledgeBaseId: z.string(),
+    entryId: z.string(),
+    start: z.int(),
+    chunks: z.array(
+      z.object({
+        id: z.string(),
+        chunkIndex: z.int().nullable(),
+        text: z.string().nullable(),
+        payload: z.record(z.string(), z.unknown()),
+        vector: z.string().nullable(),
+      }),
+    ),
   }),
   agents: Agent,
   conversations: Conversation.extend({

@@ -84,12 +84,23 @@ export interface StorageDriver {
    */
   check(location: StoreLocation): Promise<StoreReport | undefined>
   /**
-   * Copies a store to a new file, while other processes can use it.
+   * Copies a store to a new file, while other processes can use it. Contains all changes that were committed before.
    *
    * @param path  path of the copy, which only this user can read
+   * @throws control_plane_unavailable  the store is missing, has lost changes, or cannot be opened
    * @throws the error of the system, such as a full disk
    */
   copy(location: StoreLocation, path: string): Promise<void>
+  /**
+   * Moves a copy of a store to a location where no store is, and marks the store. The caller moves an earlier store away
+   * first, except its marker: while only the marker is there, no process creates a new store.
+   *
+   * @param path  path of the copy
+   * @throws the error of the system
+   */
+  install(path: string, location: StoreLocation): Promise<void>
+  /** Returns true if another process has the store open. Returns false if there is no store, or if it is damaged. */
+  isInUse(location: StoreLocation): Promise<boolean>
   /** Returns true if there is no store at a location, and no evidence of an earlier store. */
   isNew(location: StoreLocation): Promise<boolean>
   /**

@@ -3,7 +3,7 @@ import type { Agent } from '../contract/agents.ts'
 import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
-import type { Document, Ingest } from '../contract/documents.ts'
+import type { Document, DocumentChunking, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { ImageInput } from '../contract/images.ts'
 import type { DocumentIngestReport } from '../contract/ingest-report.ts'
@@ -51,26 +51,68 @@ export interface DocumentRow extends Document {
   ingestReport?: DocumentIngestReport
 }
 
-/** Settings for splitting the text of a document, in addition to those of the chunking service. */
-export interface DocumentChunking {
-  /** Sizes that the ingest requested instead of those of the chunking service. */
-  override?: NonNullable<Ingest['chunker']>
-  /** True if the text is Markdown, whose headings are its sections. */
-  isMarkdown: boolean
+/** A deleted document that can be restored. */
+export interface DeletedDocumentRow extends DocumentRow {
+  /** ID of this entry. Several entries can have the same document ID. */
+  entryId: string
+  /** ID that documents have in common that were deleted together. */
+  deletionId: string
+  deletedAt: string
+  /** Generation of the vectors of the chunks. */
+  generation: number
 }
 
-/** A knowledge base, with its internal fields. */
-export interface KnowledgeBaseRow extends KnowledgeBase {
-  /** ID of the job that last reindexed the knowledge base; absent if there was none. */
-  reindexJobId?: string
-  /** Vector space that a job fills with the vectors of another embedding service; absent while no job needs one. */
-  reindexSpace?: string
+/** Chunks of a deleted document. They have a separate table, so that lists of deleted documents do not read them. */
+export interface DeletedChunksRow {
+  workspaceId: string
+  knowledgeBaseId: string
+  entryId: string
+  /** Index of the first chunk. */
+  start: number
+  chunks: DeletedChunk[]
+}
+
+export interface DeletedChunk {
+  id: string
+  chunkIndex: number | null
+  text: string | null
+  payload: Record<string, unknown>
+  /** Vector: 32-bit floats, little-endian, in base64; null if the runtime computes it again. */
+  vector: string | null
 }
 
 /** A workspace, with its internal fields. */
 export interface WorkspaceRow extends Workspace {
   /** Unique key that consists of the URL and the keyspace; null without a URL. */
   databaseKey?: string | null
+}
+
+/** A knowledge base, with its internal fields. */
+export interface KnowledgeBaseRow extends KnowledgeBase {
+  /** Progress of an import; absent unless `importing` is true. */
+  import?: ImportProgress
+  /** ID of the job that last reindexed the knowledge base; absent if there was none. */
+  reindexJobId?: string
+  /** Vector space that a job fills with the vectors of another embedding service; absent while no job needs one. */
+  reindexSpace?: string
+}
+
+/** How far a file has been imported. */
+export interface ImportProgress {
+  /** Hash of the first line. */
+  header: string
+  /** Hash of all lines so far. */
+  hash: string
+  /** Number of lines so far. */
+  lines: number
+  documents: number
+  records: number
+  /** The document to which the next chunks belong; null before the first document. */
+  documentId: string | null
+  /** True if every request of the import needs row-level access and `manage:access`. */
+  isRestricted: boolean
+  /** The principal that started the import; null if it has none, or without row-level access. */
+  ownerId: string | null
 }
 
 /** A job, with its internal fields. */
@@ -348,6 +390,29 @@ export const tables = {
       byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
       byIngestKey: ['ingestKey', 'ordinal'],
       byContentHash: ['workspaceId', 'contentHash', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  deletedDocuments: declareTable<DeletedDocumentRow>({
+    name: 'deleted_documents',
+    hasTags: true,
+    key: ['workspaceId', 'entryId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
+      byTime: ['deletedAt', 'ordinal'],
+      byOrdinal: ['ordinal'],
+    },
+  }),
+  deletedChunks: declareTable<DeletedChunksRow>({
+    name: 'deleted_chunks',
+    key: ['workspaceId', 'entryId', 'start'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byEntry: ['workspaceId', 'entryId', 'start'],
     },
   }),
   agents: declareTable<Agent>({

@@ -203,7 +203,7 @@ test('a deleted document or knowledge base leaves no versions', async () => {
   const { change, rows, base, document, key, operator, sees } = await openHistory()
   await change(`PATCH ${document}`, { visibleTo: ['bob'], metadata: {}, sourceFilename: 'a.txt' })
   expect(await countVersions(rows)).toBe(3)
-  const before = await change(`DELETE ${document}`)
+  const before = await change(`DELETE ${document}?permanently=true`)
   expect(await countVersions(rows)).toBe(0)
 
   await operator(`POST ${base}/documents`, { documentId: key.documentId, visibleTo: ['ada'] })

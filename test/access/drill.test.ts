@@ -23,7 +23,10 @@ const plantingRoutes: ReadonlyMap<string, RouteProbe['proof']> = new Map([
 ])
 
 /** Runs a drill in a workspace with two policies. */
-async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
+async function drill(
+  overrides: RuntimeOverrides = {},
+  { signal = new AbortController().signal, settled = () => {} } = {},
+): Promise<DrillReport> {
   const { wb, workspace, operator } = await openRestrictedWorkspace({
     config: { mcp: { exposeChat: true }, chat: { retrievalK: 64 } },
     outbound: echoModel,
@@ -37,12 +40,12 @@ async function drill(overrides: RuntimeOverrides = {}): Promise<DrillReport> {
   await operator(`PATCH ${workspace}/knowledge-bases/${knowledgeBaseId}`, policy)
   return runDrill({
     send: (request, as) => wb.runtime.fetch(request, as),
-    settle: () => wb.settle(),
+    settle: () => wb.settle().then(settled),
     clock: systemClock,
     version: '1.0.0',
     workspaceId: workspace.split('/').at(-1)!,
     workspaceName: 'w',
-    signal: new AbortController().signal,
+    signal,
     onProgress() {},
   })
 }
@@ -72,6 +75,27 @@ test('a drill finds no leaks, and each route shows canaries or refuses requests 
     if (proof === 'shows') expect(shown, name).toBeGreaterThan(0)
     if (proof === 'refuses') expect(refused, name).toBeGreaterThan(0)
   }
+})
+
+test('a drill that is interrupted while it plants canaries ends before its next request', {
+  timeout,
+}, async () => {
+  const interrupted = new AbortController()
+  const reads: string[] = []
+  const report = drill(
+    {
+      rows: store => ({
+        ...store,
+        async get(table, ...key) {
+          if (interrupted.signal.aborted) reads.push(table.name)
+          return store.get(table, ...key)
+        },
+      }),
+    },
+    { signal: interrupted.signal, settled: () => interrupted.abort(new Error('interrupted')) },
+  )
+  await expect(report).rejects.toThrow('interrupted')
+  expect(reads).not.toContain('documents')
 })
 
 /** Returns a content store that shows all rows to everyone. */

@@ -1,4 +1,5 @@
 import { parsePolicy } from '../../src/access/policy/parse.ts'
+import type { TrashEntry } from '../../src/contract/trash.ts'
 import type { ChatRequest } from '../fakes/chat-server.ts'
 import type { JsonObject, Send } from './principal-requests.ts'
 import { drawPolicy } from './random-policies.ts'
@@ -8,6 +9,7 @@ import {
   citedDocuments,
   idsOf,
   type ModelBase,
+  type ModelRow,
   type ModelTarget,
   principalIds,
   type RowModelState,
@@ -72,6 +74,8 @@ export class RowChanges {
     () => this.#delete(),
     () => this.#delete(),
     () => this.#bulkDelete(),
+    () => this.#restore(),
+    () => this.#restore(),
     () => this.#putPrincipal(this.#state.draw.pick(principalIds)),
     () => this.#putPrincipal(this.#state.draw.pick(principalIds)),
     () => this.#changePolicy(),
@@ -157,7 +161,7 @@ export class RowChanges {
     const [oldest] = base.rows.filter(({ kind }) => kind === 'document')
     if (base.rows.length < rowsPerBaseMax || !oldest) return
     await this.#state.target.operator(`DELETE ${base.path}/documents/${oldest.id}`)
-    base.rows = base.rows.filter(row => row !== oldest)
+    moveToTrash(base, [oldest.id])
   }
 
   #ingestBody(word: string): JsonObject {
@@ -329,7 +333,7 @@ export class RowChanges {
       answer,
       [204, 403],
     )
-    if (answer.status === 204) base.rows = base.rows.filter(other => other !== row)
+    if (answer.status === 204) moveToTrash(base, [row.id])
   }
 
   async #bulkDelete(): Promise<void> {
@@ -345,7 +349,32 @@ export class RowChanges {
     }
     const expected = rows.filter(row => this.#state.sees(principalId, base, row)).map(({ id }) => id)
     this.#state.compare(`${principalId} deletes documents`, ids, expected, deleted)
-    base.rows = base.rows.filter(({ id }) => !deleted.includes(id))
+    moveToTrash(base, deleted)
+  }
+
+  /** Restores a deleted document. Only a document that the caller can see may be restored, or prevent it. */
+  async #restore(): Promise<void> {
+    const [base, { send, principalId }] = [this.#state.drawBase(), this.#drawCaller()]
+    const row = this.#state.draw.pick(base.trash)
+    if (!row) return
+    await this.#makeRoom(base)
+    const { operator } = this.#state.target
+    const entries = (await operator(`GET ${base.path}/documents/trash?limit=200`)).body.items as TrashEntry[]
+    const { entryId } = entries.find(({ document }) => document.documentId === row.id)!
+    const answer = await send(`POST ${base.path}/documents/trash/${entryId}/restore`)
+    const question = `${principalId} restores ${row.id}`
+    const isVisible = this.#state.sees(principalId, base, row)
+    const hasSameKeys = (other: ModelRow) =>
+      other.kind === 'document' &&
+      other.owner === row.owner &&
+      ((row.filename !== null && other.filename === row.filename) ||
+        (row.word !== null && other.word === row.word))
+    const rivals = base.rows.filter(other => hasSameKeys(other) && this.#state.sees(principalId, base, other))
+    if (answer.status === 409 && rivals.length > 0) return
+    this.#state.decide(question, isVisible, answer, [200, 403])
+    if (answer.status !== 200) return
+    base.trash = base.trash.filter(other => other !== row)
+    base.rows.push(row)
   }
 
   /** Creates a principal, changes it, or deletes it. */
@@ -414,8 +443,15 @@ async function createModelBase({ operator, workspace }: ModelTarget, name: strin
     knowledgeBaseId: String(knowledgeBaseId),
     filterId: String(filter.knowledgeFilterId),
     rows: [],
+    trash: [],
     policy,
   }
+}
+
+/** Moves deleted documents of a knowledge base to its trash. */
+function moveToTrash(base: ModelBase, ids: readonly string[]): void {
+  base.trash.push(...base.rows.filter(({ id }) => ids.includes(id)))
+  base.rows = base.rows.filter(({ id }) => !ids.includes(id))
 }
 
 /** Returns true if a caller may store the owner in a body: itself, or any as the operator. */

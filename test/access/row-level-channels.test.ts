@@ -61,6 +61,12 @@ const channels: Readonly<Record<string, (asked: Asked) => Promise<unknown>>> = {
     return { ...fields, chunks: embedder?.chunks }
   },
   'pages and cursors of documents': ({ alice, base }) => pagesOf(alice, `${base}/documents`),
+  'lines and cursors of an export': async ({ alice, base }) => {
+    const { text, headers } = await alice(`GET ${base}/export`)
+    return text
+      .replaceAll(headers.get('x-request-id') ?? '', '')
+      .replaceAll(/createdAt[^,]*|sha256[^}]*|nextCursor.*/g, '')
+  },
   'pages and cursors of jobs': ({ alice, workspace }) => pagesOf(alice, `${workspace}/jobs`),
   'pages and cursors of saved filters': ({ alice, base }) => pagesOf(alice, `${base}/filters`),
   'snippets of hits': async ({ alice, base }) => {

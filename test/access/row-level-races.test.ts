@@ -1,8 +1,16 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Write } from '../../src/storage/rows.ts'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
-import { codeOf, idsFound, ingest, itemsOf, openRestrictedWorkspace, type Row } from '../harness/rows.ts'
-import type { TestRuntimeOptions } from '../harness/runtime.ts'
+import {
+  codeOf,
+  idsFound,
+  ingest,
+  itemsOf,
+  openRestrictedWorkspace,
+  type Row,
+  workspacesPath,
+} from '../harness/rows.ts'
+import { open, type TestRuntimeOptions } from '../harness/runtime.ts'
 
 interface Interruption {
   /** Runs once, before the next write for which the condition holds. */
@@ -272,5 +280,124 @@ describe('an update of a long document', () => {
     const denied = await as('bob')(`PATCH ${path}`, { metadata: { team: 'red' } })
     expect([denied.status, codeOf(denied)]).toEqual([403, 'policy_denied'])
     expect(await isVisibleToAlice()).toBe(false)
+  })
+})
+
+describe('deleting a resource while access is revoked', () => {
+  const closed = { config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } }
+
+  /** Opens a workspace with a key of the editor bob, who sees all documents until `revocations` take that away. */
+  async function openWithEditor(options: TestRuntimeOptions, { rlacEnabled = true } = {}) {
+    const wb = await open({ ...closed, ...options })
+    const root = wb.sendAsOperator
+    const made = await root(`POST ${workspacesPath}`, { name: 'w', kind: 'local', rlacEnabled })
+    const workspace = `${workspacesPath}/${made.body.workspaceId}`
+    await root(`POST ${workspace}/principals`, { principalId: 'bob', attributes: { admin: 'true' } })
+    const key = await root(`POST ${workspace}/api-keys`, {
+      label: 'bob',
+      scopes: ['read', 'write'],
+      principalId: 'bob',
+    })
+    const created = await root(`POST ${workspace}/knowledge-bases`, { name: 'kb' })
+    const base = `${workspace}/knowledge-bases/${created.body.knowledgeBaseId}`
+    await root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'true'", policyEnabled: true })
+    const headers = { authorization: `Bearer ${key.body.plaintext}` }
+    const bob = (line: string, body?: unknown, more: Record<string, string> = {}) =>
+      wb.send(line, body, { ...headers, ...more })
+    const revocations = {
+      policy: () => root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'no'" }),
+      attribute: () => root(`PATCH ${workspace}/principals/bob`, { attributes: {} }),
+      'row-level access': () => root(`PATCH ${workspace}`, { rlacEnabled: true }),
+      key: () => root(`DELETE ${workspace}/api-keys/${(key.body.key as Row).keyId}`),
+    }
+    return { root, bob, workspace, base, revocations }
+  }
+
+  test.each(['policy', 'attribute', 'row-level access'] as const)(
+    'keeps the knowledge base if the %s changes just before it is removed',
+    async kind => {
+      const interruption: Interruption = {}
+      const { root, bob, workspace, base, revocations } = await openWithEditor(
+        beforeContentWrite(interruption),
+        { rlacEnabled: kind !== 'row-level access' },
+      )
+      if (kind === 'row-level access') await root(`PATCH ${workspace}/principals/bob`, { attributes: {} })
+      interruption.run = async () => expect((await revocations[kind]()).status).toBe(200)
+      const refused = await bob(`DELETE ${base}`)
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+      expect((await root(`GET ${base}`)).status).toBe(200)
+    },
+  )
+
+  test('keeps the knowledge base if the API key is deleted while recorded searches are deleted', async () => {
+    const interruption: Interruption = {}
+    const { root, bob, base, revocations } = await openWithEditor({
+      rows: store => ({
+        ...store,
+        async count(table, ...query) {
+          if (table.name === 'query_log') await interruption.run?.()
+          return store.count(table, ...query)
+        },
+      }),
+    })
+    interruption.run = revocations.key
+    const refused = await bob(`DELETE ${base}`)
+    expect(refused.status).toBe(401)
+    expect((await root(`GET ${base}`)).status).toBe(200)
+  })
+
+  test('stops deleting the conversations of an agent', async () => {
+    const interruption: Interruption = {}
+    const isDeletion = (write: Write) => write.op === 'deleteAll' && write.table.name === 'conversations'
+    const { root, bob, workspace, revocations } = await openWithEditor(
+      {
+        rows: store => ({
+          ...store,
+          async atomic(writes) {
+            const { run } = interruption
+            if (run && writes.some(isDeletion)) {
+              interruption.run = undefined
+              await run()
+            }
+            return store.atomic(writes)
+          },
+        }),
+      },
+      { rlacEnabled: false },
+    )
+    const agent = await root(`POST ${workspace}/agents`, { name: 'agent' })
+    const path = `${workspace}/agents/${agent.body.agentId}`
+    const conversation = await root(`POST ${path}/conversations`, {})
+    interruption.run = revocations['row-level access']
+    const refused = await bob(`DELETE ${path}`)
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    const kept = await root(`GET ${path}/conversations/${conversation.body.conversationId}`)
+    expect(kept.status).toBe(200)
+  })
+
+  test('ends a compaction without its sizes, and stops it if its events are followed', async () => {
+    const interruption: Interruption = {}
+    let isStopped = false
+    const { root, bob, base, revocations } = await openWithEditor({
+      content: store => ({
+        ...store,
+        async compact(_key, { signal }) {
+          await interruption.run?.()
+          if (interruption.run === revocations.attribute)
+            await new Promise(resolve => signal.addEventListener('abort', resolve))
+          isStopped = signal.aborted
+          return { before: { index: null, file: null }, after: { index: null, file: null } }
+        },
+      }),
+    })
+    interruption.run = revocations.policy
+    const refused = await bob(`POST ${base}/compact`)
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+    await root(`PATCH ${base}`, { policyDsl: "$principal.admin = 'true'" })
+    interruption.run = revocations.attribute
+    const events = await bob(`POST ${base}/compact`, undefined, { accept: 'text/event-stream' })
+    expect(events.text).toContain('"code":"forbidden"')
+    expect(events.text).not.toContain('before')
+    await expect.poll(() => isStopped).toBe(true)
   })
 })

@@ -51,6 +51,8 @@ export interface ModelBase {
   readonly filterId: string
   /** In the order in which they were added. */
   rows: ModelRow[]
+  /** Deleted documents. */
+  trash: ModelRow[]
   policy: { dsl: string; parsed: Policy; isEnabled: boolean }
 }
 

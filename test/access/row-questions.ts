@@ -1,6 +1,7 @@
 import type { QueryInsights } from '../../src/contract/insights.ts'
 import type { KnowledgeBaseHit, SearchHit } from '../../src/contract/knowledge.ts'
 import type { WhyNot } from '../../src/contract/search-explanation.ts'
+import type { TrashEntry } from '../../src/contract/trash.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import { callMcp, callMcpTool, type JsonObject, type Send } from './principal-requests.ts'
 import {
@@ -50,9 +51,11 @@ export class RowQuestions {
 
   readonly #questions: readonly (() => Promise<void>)[] = [
     () => this.#askList(),
+    () => this.#askTrash(),
     () => this.#askDocument(),
     () => this.#askChunks(),
     () => this.#askExplanation(),
+    () => this.#askExport(),
     () => this.#askSearch({ lexicalWeight: 1 }),
     () => this.#askSearch({ hybrid: false }),
     () => this.#askSearch({}),
@@ -101,6 +104,37 @@ export class RowQuestions {
       `${principalId} lists documents`,
       idsOf(base.rows.filter(isDocument)),
       idsOf(visible),
+      found,
+    )
+  }
+
+  async #askTrash(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const { body } = await send(`GET ${base.path}/documents/trash?limit=200`)
+    const found = (body.items as TrashEntry[]).map(({ document }) => document.documentId)
+    const visible = base.trash.filter(row => this.#state.sees(principalId, base, row))
+    this.#state.compare(`${principalId} lists the trash`, idsOf(base.trash), idsOf(visible), found)
+  }
+
+  async #askExport(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const found: string[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await send(`GET ${base.path}/export${cursor}`)
+      for (const line of body.lines as string[]) {
+        const { document, record } = JSON.parse(line) as {
+          document?: { documentId: string }
+          record?: { id: string }
+        }
+        found.push(...(document ? [document.documentId] : []), ...(record ? [record.id] : []))
+      }
+      if (body.nextCursor === null) break
+      cursor = `?cursor=${body.nextCursor}`
+    }
+    this.#state.compare(
+      `${principalId} exports`,
+      idsOf(base.rows),
+      idsOf(this.#state.visibleRows(principalId, base)),
       found,
     )
   }

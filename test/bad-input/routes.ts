@@ -172,6 +172,29 @@ const mcpServerFields = {
   enabled: flag,
   allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
 }
+const baseName = { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] }
+const archiveHeader = JSON.stringify({
+  format: 'workbase-knowledge-base',
+  version: 1,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  name: 'spoilt',
+  description: null,
+  status: 'active',
+  language: null,
+  lexical: { enabled: true, analyzer: null, options: {} },
+  rowAccess: false,
+  policyDsl: null,
+  policyEnabled: false,
+  embedding: {
+    name: 'space',
+    provider: 'workbase',
+    modelName: 'none',
+    embeddingDimension: 3,
+    distanceMetric: 'cosine',
+  },
+  chunking: { name: 'sentences', engine: 'native', strategy: null },
+  reranking: null,
+})
 const baseFields = {
   description,
   status: choice,
@@ -305,13 +328,29 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: ['name'],
     fields: {
       knowledgeBaseId: id,
-      name: { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] },
+      name: baseName,
       embeddingServiceId: id,
       chunkingServiceId: id,
       vectorCollection: { ...textOrNull, codes: ['validation_error', 'vector_collection_not_allowed'] },
       attach: flag,
       ...baseFields,
     },
+  },
+  [`POST ${W}/knowledge-bases/import`]: {
+    valid: { header: archiveHeader },
+    required: ['header'],
+    strict: true,
+    fields: {
+      header: { ...text, codes: ['validation_error', 'archive_not_supported', 'archive_damaged'] },
+      name: baseName,
+      embeddingServiceId: id,
+    },
+  },
+  [`POST ${KB}/ingest/import`]: {
+    valid: { from: 1, lines: ['{}'] },
+    required: ['from', 'lines'],
+    strict: true,
+    fields: { from: positive, lines: listOfText },
   },
   [`PATCH ${KB}`]: {
     valid: {},
@@ -324,6 +363,12 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: [],
     strict: true,
     fields: { chunkingServiceId: id, embeddingServiceId: id },
+  },
+  [`POST ${KB}/rename`]: {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    strict: true,
+    fields: { name: baseName },
   },
   [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
   [`POST ${KB}/search/why-not`]: {
@@ -351,7 +396,17 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
   [`POST ${KB}/documents/bulk-delete`]: {
     valid: { documentIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
     required: ['documentIds'],
-    fields: { documentIds },
+    fields: { documentIds, deletionId: id },
+  },
+  [`POST ${KB}/documents/trash/bulk-restore`]: {
+    valid: { entryIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
+    required: ['entryIds'],
+    fields: { entryIds: documentIds },
+  },
+  [`POST ${KB}/documents/trash/bulk-delete`]: {
+    valid: { entryIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
+    required: ['entryIds'],
+    fields: { entryIds: documentIds },
   },
   [`POST ${KB}/ingest/check`]: {
     valid: { files: [{ sourceFilename: 'a.pdf', fileHash: 'a'.repeat(64) }] },
@@ -538,6 +593,7 @@ export const routesWithoutBody: readonly string[] = [
   `POST ${W}/mcp-servers/{mcpServerId}/test-connection`,
   `POST ${W}/jobs/{jobId}/cancel`,
   `POST ${W}/knowledge-bases/{knowledgeBaseId}/compact`,
+  `POST ${KB}/documents/trash/{entryId}/restore`,
   `POST ${W}/agents/{agentId}/conversations/{conversationId}/messages/{messageId}/select`,
 ]
 
@@ -565,6 +621,7 @@ const unknownCodes: Readonly<Record<string, string>> = {
   keyId: 'api_key_not_found',
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
+  entryId: 'document_not_found',
   attachmentId: 'attachment_not_found',
   messageId: 'chat_message_not_found',
   approvalId: 'not_found',

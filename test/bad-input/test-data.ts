@@ -120,6 +120,7 @@ async function createResources(wire: Wire): Promise<Record<string, string>> {
     // No approval is pending.
     approvalId: '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
+    entryId: await trashEntry(wire, kb),
     mcpServerId: await wire.make(
       `${workspace}/mcp-servers`,
       { label: 'kept', url: 'http://127.0.0.1:9/mcp' },
@@ -160,4 +161,11 @@ async function runJob(wire: Wire, workspace: string, kb: string): Promise<string
   const { jobId } = (body as { job: { jobId: string } }).job
   await wire.send(`GET ${workspace}/jobs/${jobId}/events`)
   return jobId
+}
+
+async function trashEntry(wire: Wire, kb: string): Promise<string> {
+  const documentId = await ingest(wire, kb, { text: 'A deleted document that bad input must not touch.' })
+  await wire.send(`DELETE ${kb}/documents/${documentId}`)
+  const [entry] = await wire.items(`${kb}/documents/trash`)
+  return String(entry!.entryId)
 }

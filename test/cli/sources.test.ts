@@ -217,6 +217,7 @@ describe('documents', () => {
       'c.md': 'no heading',
       'd.md': 'Setext\n======\n',
       'e.txt': '# not markdown\n',
+      'f.md': '---\ntitle: Keys: an overview\n---\n',
     })
     const { sources } = await read([root])
     expect(sources.map(source => bodyOf(source).metadata?.title)).toEqual([
@@ -225,6 +226,41 @@ describe('documents', () => {
       undefined,
       'Setext',
       undefined,
+      'Keys: an overview',
+    ])
+  })
+
+  test('takes metadata of Markdown from front matter, without fields of the runtime', async () => {
+    const fields = [
+      'lang: en',
+      'year: 2026',
+      'draft: false',
+      'date: 2026-03-01',
+      'tags: [security, keys, 7]',
+      'authors: [{name: Ada}]',
+      'empty:',
+      `long: ${'x'.repeat(600)}`,
+      'visible_to: ["*"]',
+      'fileHash: x',
+      '"a b": 1',
+    ]
+    const root = scratchTree({
+      'a.md': `---\n${fields.join('\n')}\n---\n# Heading\n`,
+      'b.md': '---\nlang: *x\n---\n',
+      'c.md': '---\n- lang\n---\n',
+    })
+    expect((await read([root])).sources.map(source => bodyOf(source).metadata)).toEqual([
+      {
+        lang: 'en',
+        year: 2026,
+        draft: false,
+        date: '2026-03-01',
+        tags: 'security, keys, 7',
+        long: 'x'.repeat(500),
+        title: 'Heading',
+      },
+      {},
+      {},
     ])
   })
 

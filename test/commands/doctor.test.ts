@@ -211,7 +211,7 @@ test('checks the store while a server runs, and prints a line for each finding',
   expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
   expect(line(sound, 'auth')?.detail).toBe('no credential is needed')
   expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', fix: 'unset WB_API_KEY' })
-  expect(line(sound, 'store')?.detail).toMatch(/workbase\.db, schema \d+; \d\d checks$/)
+  expect(line(sound, 'store')?.detail).toMatch(/workbase\.db, schema \d+; \d+ checks$/)
   expect(lines(sound).map(({ name }) => name)).toEqual(
     expect.arrayContaining(['version', 'clock', 'chat', 'embedding']),
   )

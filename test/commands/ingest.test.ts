@@ -465,3 +465,17 @@ test('a folder of PDF, Word, HTML and other encodings is read, cited by page, an
   expect(await search('Größe')).toContain('old.txt')
   expect(await search('soup')).not.toContain('hidden()')
 })
+
+test('the summary names a few skipped files, and all of them with --verbose and --json', async () => {
+  const sandbox = createSandbox()
+  const pictures = Object.fromEntries([1, 2, 3, 4, 5].map(number => [`p${number}.png`, 'x']))
+  const tree = writeFiles(sandbox, { 'a.md': 'text', ...pictures })
+  const args = ['kb', 'ingest', 'papers', tree, '--create']
+  expect((await sandbox.wb(args)).stderr).toMatch(/skipped 5 \.png: .*p3\.png and 2 more \(not supported\)/)
+  expect((await sandbox.wb([...args, '--verbose'])).stderr).toMatch(/p3\.png, .*p4\.png, .*p5\.png \(not/)
+  const { skippedFiles } = JSON.parse((await sandbox.wb([...args, '--json'])).stdout) as {
+    skippedFiles: unknown[]
+  }
+  expect(skippedFiles).toHaveLength(5)
+  expect(skippedFiles[0]).toEqual({ path: join(tree, 'p1.png'), reason: 'not supported' })
+})

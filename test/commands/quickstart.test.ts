@@ -76,7 +76,7 @@ describe('suggested commands', () => {
       'wb serve --open',
     ])
     expect((await sh(lines[2]!)).stdout).toContain('data')
-    expect((await sh(lines[1]!)).stdout.split('\t')[4]).toBe('docs/storage.md')
+    expect((await sh(lines[1]!)).stdout.split('\t')[4]).toBe('docs/operating.md')
     const prompted = await runInTerminal(sandbox, ['kb', 'ingest', 'handbook'], {
       answer: text => (text.includes('Which file or folder?') ? '~/none\r' : undefined),
     })

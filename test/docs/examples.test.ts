@@ -42,6 +42,11 @@ const setupCommands: Record<string, string> = {
   'documents show': 'wb kb search papers flow',
   'documents chunks': 'wb kb search papers flow',
   'documents delete': 'echo Scopes > docs/guide/scopes.md; wb kb ingest handbook docs --no-wait',
+  'documents restore': 'wb documents delete guide/keys.md --kb handbook --yes',
+  'wb documents restore guide/keys.md --kb handbook': 'wb documents delete guide/keys.md --kb handbook --yes',
+  'kb import': 'wb kb export handbook handbook.wbkb; wb kb delete handbook --yes',
+  'kb sync': 'wb kb delete handbook --yes',
+  restore: 'wb backup workbase.tar.gz',
   'kb create': 'wb kb delete handbook --yes; wb kb delete papers --yes',
   'wb workspaces update demo --rlac': 'wb workspaces update handbooks --name demo',
   'workspaces create': 'wb workspaces delete demo --yes',
@@ -98,9 +103,9 @@ const needsNativeRuntime = /^wb models add/
 /** Examples that ask about a time before the knowledge base existed. */
 const needsHistory = / --at (?:\d+d|\d{4}-)/
 /** Examples that ask for confirmation, which fails without a terminal. */
-const needsConfirmation = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
+const needsConfirmation = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)|^wb restore workbase\.tar\.gz$/
 /** Examples that run until they are interrupted. */
-const endless = /^wb audit follow/
+const endless = /^wb (?:audit follow|kb sync .*--watch)/
 
 /** Commands that change nothing, so they can share a sandbox. */
 const changesNothing =

@@ -167,6 +167,17 @@ describe('a file is refused with its reason', () => {
       'the file is a damaged archive',
     ],
     ['binary data', async () => Buffer.from([1, 0, 2, 3, 0, 0, 0, 5]), 'extraction_failed', 'binary data'],
+    [
+      'a book with an invalid reference',
+      async () =>
+        archive({
+          mimetype: 'application/epub+zip',
+          'META-INF/container.xml': '<container><rootfile full-path="book.opf"/></container>',
+          'book.opf': '<package><item id="a" href="%zz"/><itemref idref="a"/></package>',
+        }),
+      'extraction_failed',
+      'a damaged archive',
+    ],
     ['an unknown archive', async () => archive({ 'a.txt': 'x' }), 'unsupported_file_type', 'a format that'],
     [
       'an old Word file',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import { readFileText } from '../../src/formats/read-file.ts'
 
-// The outputs were read and compared with the files in their own programs. The licenses are in README.md.
+// Read each change of an output before you accept it. The licenses are in README.md.
 const folder = join(import.meta.dirname, '..', 'fixtures', 'files')
 const files = readdirSync(folder, { withFileTypes: true }).filter(
   entry => entry.isFile() && entry.name !== 'README.md',

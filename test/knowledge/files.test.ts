@@ -75,6 +75,15 @@ test('chunks of slides and sheets have their place', async () => {
   expect((await payloads(sheets.document.documentId))[0]).toMatchObject({ 'chunk.sheet': expect.any(String) })
 })
 
+test('front matter of an uploaded Markdown file becomes metadata, unless the request has another value', async () => {
+  const { upload } = await stage()
+  const file = '---\nlang: en\nteam: docs\n---\n# Keys\n'
+  const { document } = (await upload(file, 'keys.md', { metadata: '{"team":"platform"}' })) as {
+    document: { metadata: object }
+  }
+  expect(document.metadata).toMatchObject({ lang: 'en', team: 'platform', title: 'Keys' })
+})
+
 test('files are compared by name and bytes', async () => {
   const { wb, base, upload } = await stage()
   const bytes = await handbook()

@@ -421,7 +421,7 @@ describe('concurrent deletions and changes', () => {
     const base = await makeBase(wb)
     const { document } = await base.ingest('A text about gliders.')
     const params = { ...base.params, documentId: document.documentId }
-    late.run = () => wb.call(documents.delete, { params })
+    late.run = () => wb.call(documents.delete, { params, query: { permanently: 'true' } })
     await expect(
       wb.call(documents.update, { params, body: { metadata: { title: 'Gliders' } } }),
     ).rejects.toMatchObject({ code: 'document_not_found' })

@@ -4,7 +4,7 @@ import type { LoggedSearch, QueryInsights } from '../../src/contract/insights.ts
 import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { fairShare } from '../../src/knowledge/insights/query-log-limits.ts'
+import { fairShare } from '../../src/knowledge/limits-by-workspace.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'

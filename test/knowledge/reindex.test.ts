@@ -2,10 +2,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import type { Job } from '../../src/contract/jobs.ts'
 import { kb, type ReindexRequest } from '../../src/contract/knowledge.ts'
+import { limits } from '../../src/contract/limits.ts'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
+import { trash } from '../../src/contract/trash.ts'
 import { startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
 import { pdf } from '../formats/files.ts'
-import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
+import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime, waitUntil } from '../harness/runtime.ts'
 import { failedStoreChecks } from '../harness/store-check.ts'
 import { storeFile } from '../harness/store-file.ts'
@@ -230,6 +232,15 @@ async function makeHosted(wb: TestRuntime, workspaceId: string, maxBatchSize = 1
   return { provider, embeddingServiceId }
 }
 
+/** Expects a number of chunks, and that each has the vector of its text. */
+async function expectVectors(base: Base, count: number) {
+  const hits = await base.search('wing', { hybrid: false, includeEmbeddings: true, topK: 100 })
+  expect(hits).toHaveLength(count)
+  for (const { payload, vector } of hits)
+    for (const [at, value] of vectorFor(String(payload!.chunkText), 5).entries())
+      expect(vector![at]).toBeCloseTo(value, 4)
+}
+
 describe('reindexing with another embedding service', () => {
   test('searches use the previous vectors until the new ones are complete, and then the new ones', async () => {
     const { wb, base, workspaceId } = await openSplit()
@@ -366,6 +377,97 @@ describe('reindexing with another embedding service', () => {
     const texts = provider.received.filter(({ body }) => body.model === 'another')
     expect(texts).toHaveLength(4)
     expect(await failedStoreChecks(wb.dataDir)).toEqual([])
+  })
+})
+
+describe('a reindex and deleted documents', () => {
+  test('a restored document has vectors of the new service, and a running job splits it', async () => {
+    const { wb, base, workspaceId, setSize } = await openSplit()
+    const old = (await base.ingest(textOf(2, 'old'))).document.documentId
+    for (let n = 0; n < 4; n++) await base.ingest(`Document ${n} about wings.`)
+    const late = (await base.ingest(textOf(2, 'late'))).document.documentId
+    const remove = (documentId: string) =>
+      wb.call(documents.delete, { params: { ...base.params, documentId } })
+    const restoreAll = async () => {
+      const { items } = await wb.call(trash.list, { params: base.params })
+      const body = { entryIds: items.map(({ entryId }) => entryId) }
+      expect((await wb.call(trash.bulkRestore, { params: base.params, body })).failed).toEqual([])
+    }
+    await remove(old)
+    await remove(late)
+    await setSize(200)
+    const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId)
+    const gate = createGate()
+    provider.script({}, {}, gate.step)
+    const job = await start(wb, base, { embeddingServiceId })
+    await waitUntil(() => provider.received.length >= 3)
+    await restoreAll()
+    await remove(late)
+    gate.open()
+    expect(await waitForEnd(wb, job)).toMatchObject({ status: 'succeeded' })
+    await restoreAll()
+    expect(await chunksOf(wb, base, old)).toHaveLength(1)
+    expect(await chunksOf(wb, base, late)).toHaveLength(2)
+    await expectVectors(base, 7)
+    await remove(late)
+    const second = await makeHosted(wb, workspaceId)
+    await reindex(wb, base, { embeddingServiceId: second.embeddingServiceId })
+    await restoreAll()
+    await expectVectors(base, 7)
+    await reindex(wb, base)
+    expect(await chunksOf(wb, base, late)).toHaveLength(1)
+    await expectVectors(base, 6)
+    expect(await failedStoreChecks(wb.dataDir)).toEqual([])
+  })
+})
+
+describe('a reindex and exported files', () => {
+  test('an export never mixes vectors of two services', async () => {
+    const { wb, base, provider: first } = await createHostedBase()
+    const { workspaceId } = base.params
+    for (let n = 0; n < 3; n++) await base.ingest(`Document ${n}. ${'wing '.repeat(limits.archivePageChars / 10)}`)
+    const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId, 100)
+    const readPage = (cursor?: string) => wb.call(kb.export, { params: base.params, query: { cursor } })
+    const { nextCursor } = await readPage()
+    expect(nextCursor).not.toBeNull()
+    await readPage(nextCursor!)
+    await reindex(wb, base, { embeddingServiceId })
+    await expect(readPage(nextCursor!)).rejects.toMatchObject({ code: 'invalid_cursor' })
+    expect(JSON.parse((await readPage()).lines[0]!).embedding).toMatchObject({ modelName: 'm5' })
+    expect(first.received.length).toBeGreaterThan(0)
+    expect(provider.received.length).toBeGreaterThan(0)
+  })
+
+  test('an imported file keeps its pages, and can be reindexed when its import is complete', async () => {
+    const { wb, base, workspaceId, setSize } = await openSplit()
+    await setSize(2_000)
+    const bytes = await pdf([
+      [
+        [20, 'Security'],
+        [11, 'Keys are revoked by an administrator of the workspace, who can also create new ones.'],
+      ],
+      [[11, 'Backups are kept for thirty days. They are encrypted with the key of the team.']],
+    ])
+    const body = new FormData()
+    body.set('file', new File([bytes as never], 'handbook.pdf'))
+    const { document } = await wb.call(documents.ingestFile, { params: base.params, body })
+    const { lines } = await wb.call(kb.export, { params: base.params, query: {} })
+    const begin = { header: lines[0]!, name: 'copy' }
+    const { knowledgeBase } = await wb.call(kb.beginImport, { params: { workspaceId }, body: begin })
+    const copy = baseIn(wb, knowledgeBase)
+    expect(await wb.send(`POST ${copy.path}/reindex`, {})).toMatchObject({
+      status: 409,
+      body: { error: { code: 'conflict', message: expect.stringContaining('imported completely') } },
+    })
+    await wb.call(kb.importLines, { params: copy.params, body: { from: 1, lines: lines.slice(1) } })
+    await setSize(120)
+    await reindex(wb, copy)
+    expect((await figures(wb, copy)).documents).toEqual({ rechunked: 1, unchanged: 0, kept: 0 })
+    const params = { ...copy.params, documentId: document.documentId }
+    const chunks = await wb.call(documents.chunks, { params })
+    const places = chunks.map(({ payload }) => [payload['chunk.page'], payload['chunk.section']])
+    expect(places[0]).toEqual([1, 'Security'])
+    expect(places.at(-1)).toEqual([2, 'Security'])
   })
 })
 

@@ -42,7 +42,7 @@ test('a caller who may see only some rows gets no sizes and no progress in the l
 })
 
 test('a caller who may see only some rows cannot compact', async () => {
-  const bases = new KnowledgeBases({} as never)
+  const bases = new KnowledgeBases({ rows: { get: async () => ({ row: {} }) } } as never)
   vi.spyOn(bases, 'openContext').mockResolvedValue({} as never)
   const compactor = new Compactor(bases, vi.fn())
   const caller = callerWhoSees(only('alice')) as never

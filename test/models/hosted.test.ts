@@ -9,7 +9,7 @@ import type { EmbeddingService } from '../../src/contract/services.ts'
 import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
 import { openEmbedder } from '../../src/models/open.ts'
 import { type Outbound, type OutboundNetwork, openOutboundNetwork } from '../../src/models/outbound.ts'
-import { RequestPaces } from '../../src/models/request-pace.ts'
+import { RequestPaces } from '../../src/models/request-paces.ts'
 import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'

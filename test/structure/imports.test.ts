@@ -44,6 +44,7 @@ const allowed: Record<string, readonly string[]> = {
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   drill: ['contract', 'base', 'access'],
+  backup: ['contract', 'base', 'storage', 'locks'],
   client: ['contract', 'base'],
   evaluation: ['contract', 'base'],
   cli: ['contract', 'base', 'client', 'keychain', 'evaluation'],
@@ -65,7 +66,9 @@ const bridged = [
   'config',
   'http',
   'drill',
+  'backup',
   'local-models',
+  'models',
 ]
 
 /** Packages with the only folders that can import them. */
@@ -115,11 +118,13 @@ const owners: Record<string, readonly string[]> = {
   marked: ['src/tui/markdown/'],
   lowlight: ['src/tui/markdown/'],
   '@e965/xlsx': ['src/formats/'],
-  '@mixmark-io/domino': ['src/formats/'],
+  '@mixmark-io/domino': ['src/formats/', 'src/cli/web-sources/'],
   chardet: ['src/formats/'],
   mammoth: ['src/formats/'],
   'postal-mime': ['src/formats/'],
-  saxes: ['src/formats/'],
+  'robots-parser': ['src/cli/web-sources/'],
+  saxes: ['src/formats/', 'src/cli/web-sources/'],
+  'modern-tar': ['src/cli/web-sources/'],
   turndown: ['src/formats/'],
   unpdf: ['src/formats/'],
   yauzl: ['src/formats/'],

@@ -357,6 +357,39 @@ describe('showing, listing, changing and deleting knowledge bases', () => {
     await wire.exchange(`GET ${kb}`, undefined, 200, before)
   })
 
+  test('renames a knowledge base, which keeps its collection, and frees the old name', async () => {
+    const workspace = await makeWorkspace(wire)
+    const kb = await makeKnowledgeBase(wire, workspace, { name: 'before' })
+    await wire.send(`POST ${kb}/ingest`, { json: { text: 'One short passage about gliders.' } })
+    const renamed = { ...knowledgeBase({ name: 'after', vectorCollection: 'before' }) }
+    await wire.exchange(`POST ${kb}/rename`, { name: 'after' }, 200, renamed)
+    await wire.exchange(`POST ${kb}/rename`, { name: 'after' }, 200, renamed)
+    const found = await wire.send(`POST ${kb}/search`, { json: { text: 'gliders' } })
+    expect(found.body).toHaveLength(1)
+    const next = await makeKnowledgeBase(wire, workspace, { name: 'before' })
+    expect(await wire.get(next)).toMatchObject({
+      name: 'before',
+      vectorCollection: expect.stringMatching(/^before_[0-9a-f]{8}$/),
+    })
+    expect((await wire.send(`POST ${next}/search`, { json: { text: 'gliders' } })).body).toEqual([])
+    await wire.refused(`POST ${kb}/rename`, { json: { name: 'before' } }, 409, 'kb_name_taken')
+    await wire.refused(`POST ${workspace}/knowledge-bases`, { json: { name: 'after' } }, 409, 'kb_name_taken')
+    await wire.exchange(`DELETE ${kb}`, undefined, 204, undefined)
+    await makeKnowledgeBase(wire, workspace, { name: 'after' })
+    await wire.refused(`POST ${kb}/rename`, { json: { name: 'more' } }, 404, 'knowledge_base_not_found')
+  })
+
+  test('S7.3-kb_name_taken: only one of several requests that rename to one name succeeds', async () => {
+    const workspace = await makeWorkspace(wire)
+    const bases = await Promise.all(
+      ['one', 'two', 'three'].map(name => makeKnowledgeBase(wire, workspace, { name })),
+    )
+    const replies = await Promise.all(
+      bases.map(kb => wire.send(`POST ${kb}/rename`, { json: { name: 'wanted' } })),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409])
+  })
+
   test('PATCH with an unknown reranking service is 404', async () => {
     const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
     await wire.refused(

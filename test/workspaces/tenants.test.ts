@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { attachments } from '../../src/contract/attachments.ts'
+import { documents } from '../../src/contract/documents.ts'
 import { filters } from '../../src/contract/filters.ts'
 import { api } from '../../src/contract/index.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
@@ -7,6 +8,7 @@ import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { principals } from '../../src/contract/principals.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
+import { trash } from '../../src/contract/trash.ts'
 import { formOf, makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
 import { makeBase, makeMockService, uniqueName } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
@@ -17,6 +19,8 @@ import { enqueue } from '../jobs/ingest-jobs.ts'
 const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
+  'kb.importLines': () => ({ from: 1, lines: ['{}'] }),
+  'kb.rename': () => ({ name: 'stolen' }),
   'kb.search': () => ({ text: 'ornithopter' }),
   'kb.whyNot': ({ documentId }) => ({ text: 'ornithopter', documentId }),
   'filters.create': () => ({ name: 'planted', filter: {} }),
@@ -24,6 +28,9 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'documents.create': () => ({ sourceFilename: 'planted.md' }),
   'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
   'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),
+  'documents.checkFiles': () => ({ files: [{ sourceFilename: 'same.md', fileHash: 'a'.repeat(64) }] }),
+  'trash.bulkRestore': ({ entryId }) => ({ entryIds: [entryId] }),
+  'trash.bulkDelete': ({ entryId }) => ({ entryIds: [entryId] }),
   'documents.ingest': () => ({ text: 'planted' }),
   'documents.ingestFile': () => planted(),
   'documents.ingestBatch': () => ({ text: 'planted' }),
@@ -98,6 +105,9 @@ async function furnished(wb: TestRuntime) {
   })
   const { documentId } = document
   const recordId = `${documentId}:0`
+  const deleted = (await base.ingest('a deleted ornithopter')).document
+  await wb.call(documents.delete, { params: { ...base.params, documentId: deleted.documentId } })
+  const [entry] = (await wb.call(trash.list, { params: base.params })).items
   const { knowledgeFilterId } = await wb.call(filters.create, {
     params: base.params,
     body: { name: 'own', filter: {} },
@@ -107,6 +117,7 @@ async function furnished(wb: TestRuntime) {
     knowledgeBaseId,
     documentId,
     recordId,
+    entryId: entry!.entryId,
     knowledgeFilterId,
     jobId: job.jobId,
     embeddingServiceId,
@@ -175,9 +186,9 @@ test('S7.3-04 S1-07: document and record IDs of another workspace are not found 
   const wb = await open()
   const [mine, theirs] = [await furnished(wb), await furnished(wb)]
   const before = storeFile(wb.dataDir).dump()
-  const { documentId, recordId } = theirs
-  for (const { name, route } of routes.filter(one => /:(documentId|recordId)/.test(one.route.path))) {
-    const answer = await attempt(wb, name, route, { ...mine, documentId, recordId })
+  const { documentId, recordId, entryId } = theirs
+  for (const { name, route } of routes.filter(one => /:(documentId|recordId|entryId)/.test(one.route.path))) {
+    const answer = await attempt(wb, name, route, { ...mine, documentId, recordId, entryId })
     if (name === 'records.delete') expect(answer).toMatchObject({ status: 200, body: { deleted: false } })
     else expect(answer, name).toMatchObject({ status: 404, body: { error: { code: 'document_not_found' } } })
   }

@@ -47,7 +47,7 @@ async function listBases(bases: Bases, workspaceId: string): Promise<KnowledgeBa
   let cursor: string | undefined
   do {
     const page = await bases.list(workspaceId, { limit: limits.pageMax, cursor })
-    listed.push(...page.items)
+    listed.push(...page.items.filter(base => !base.importing))
     cursor = page.nextCursor ?? undefined
   } while (cursor !== undefined && listed.length <= basesMax)
   return listed

@@ -61,6 +61,7 @@ const commandOrder = [
   'create',
   'add',
   'ingest',
+  'sync',
   'search',
   'why-not',
   'show',
@@ -69,6 +70,7 @@ const commandOrder = [
   'compact',
   'reindex',
   'export',
+  'import',
   'watch',
   'chunks',
   'preview',
@@ -97,6 +99,7 @@ const commandOrder = [
   'revoke',
   'cancel',
   'delete',
+  'restore',
   'remove',
 ]
 

@@ -32,7 +32,7 @@ export function knowledgeBaseFields(
     id: base.knowledgeBaseId,
     name: base.name,
     description: base.description,
-    status: base.status,
+    status: base.importing ? 'import incomplete' : base.status,
     language: base.language,
     'lexical search': base.lexical.enabled ? 'on' : 'off',
     'search by meaning': base.semantic === false ? 'off' : base.sentences && sentenceState(base.sentences),

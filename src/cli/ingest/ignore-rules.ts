@@ -3,10 +3,11 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import ignore, { type Ignore } from 'ignore'
 import { readText } from './read-text.ts'
 
-const fileName = '.gitignore'
+/** Later files take precedence. */
+const fileNames = ['.gitignore', '.wbignore']
 
 /**
- * Rules of the `.gitignore` files in a folder and its parent folders. If several files have a matching rule, the
+ * Rules of the `.gitignore` and `.wbignore` files in a folder and its parent folders. If several files have a matching rule, the
  * deepest file takes precedence.
  *
  * @see https://git-scm.com/docs/gitignore
@@ -42,8 +43,9 @@ export class IgnoreRules {
   /** Returns these rules together with those of a subfolder. */
   async extend(folder: string): Promise<IgnoreRules> {
     const path = resolve(folder)
-    const file = await readText(join(path, fileName), { follow: false })
-    return 'text' in file ? new IgnoreRules(path, ignore().add(file.text), this) : this
+    const files = await Promise.all(fileNames.map(name => readText(join(path, name), { follow: false })))
+    const texts = files.flatMap(file => ('text' in file ? [file.text] : []))
+    return texts.length > 0 ? new IgnoreRules(path, ignore().add(texts.join('\n')), this) : this
   }
 
   ignores(path: string, isFolder: boolean): boolean {

@@ -83,7 +83,7 @@ async function toOutcome(
   if (outcome === undefined) return { result: resultOnSuccess }
   if (document.sourceFilename !== nameOf(source))
     return { result: 'duplicate', sameAs: document.sourceFilename ?? document.documentId }
-  const metadata = 'file' in source ? {} : source.body.metadata
+  const metadata = 'file' in source ? source.file.fields?.metadata : source.body.metadata
   return (await updateMetadata(target, document, metadata ?? {}))
     ? { result: 'replaced' }
     : { result: 'unchanged' }
@@ -129,15 +129,19 @@ export function createBatchSender(target: IngestTarget): SendBatch {
 }
 
 /** Sends a file, which the runtime converts to text. */
-async function sendFile(
+export async function sendFile(
   { client, base, signal, usesJobs, onUpload }: IngestTarget,
   source: FileSource,
   overwrite: boolean,
 ): Promise<TextResponse> {
-  const { content, name, type } = source.file
+  const { content, name, type, fields = {} } = source.file
   const bytes = typeof content === 'string' ? await readFile(content) : content
   const body = new FormData()
   body.set('overwriteOnNameConflict', String(overwrite))
+  const { metadata, visibleTo, ownerPrincipalId } = fields
+  if (metadata) body.set('metadata', JSON.stringify(metadata))
+  if (visibleTo !== undefined) body.set('visibleTo', JSON.stringify(visibleTo))
+  if (typeof ownerPrincipalId === 'string') body.set('ownerPrincipalId', ownerPrincipalId)
   body.set('file', new File([bytes], name, { type }))
   const upload = new UploadReporter([source], onUpload)
   const request = { params: baseParams(base), query: usesJobs ? { async: 'true' as const } : {}, body }

@@ -21,9 +21,11 @@ export interface FileSource {
     readonly name: string
     readonly type: string
     readonly sizeBytes: number
+    /** Fields of the request. Their metadata takes precedence over that of the file. */
+    readonly fields?: Pick<IngestInput, 'metadata' | 'visibleTo' | 'ownerPrincipalId'>
   }
-  /** SHA-256 of the file. */
-  readonly hash: string
+  /** SHA-256 of the file; undefined to send it even if it is stored. */
+  readonly hash?: string
 }
 
 /** Returns the file name under which a source is stored. */

@@ -4,10 +4,12 @@ import { watchJob } from '../jobs/watch-job.ts'
 import { formatCount } from '../terminal/output.ts'
 import { type Progress, silentProgress } from '../terminal/progress.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
+import type { CrawlContext, CrawlSelection } from '../web-sources/crawl.ts'
 import { countDocuments } from './count-documents.ts'
 import { ingestAll } from './ingest-all.ts'
 import type { IngestTarget, UploadProgress } from './ingest-batch.ts'
 import { nameOf, type Source } from './ingest-item.ts'
+import { ingestPages } from './ingest-pages.ts'
 import { type IngestSelection, readSources, shareWalk, walkSelection } from './sources.ts'
 import type { IngestSummary } from './summary.ts'
 import { Tally } from './tally.ts'
@@ -20,6 +22,12 @@ const nameWidthMax = 24
 export interface IngestReport {
   readonly summary: IngestSummary
   readonly interruption: { readonly error: unknown } | undefined
+}
+
+/** Web pages to ingest after the files. */
+export interface WebSelection {
+  readonly pages: CrawlSelection
+  readonly context: Omit<CrawlContext, 'storedVersion' | 'signal'>
 }
 
 /**
@@ -40,6 +48,7 @@ export async function ingest(
     jobs?: 'wait' | 'detach'
   },
   selection: IngestSelection,
+  web?: WebSelection,
 ): Promise<IngestReport> {
   const tally = new Tally()
   const startedMs = systemClock.now()
@@ -59,7 +68,7 @@ export async function ingest(
   }
   showProgress()
   const files = progress === silentProgress ? walkSelection(selection) : shareWalk(walkSelection(selection))
-  if (progress !== silentProgress)
+  if (progress !== silentProgress && !web)
     await waitForCount(countDocuments(selection, files, signal), total =>
       Object.assign(documentCount, { total }),
     )
@@ -72,6 +81,7 @@ export async function ingest(
       onUpload: progress === silentProgress ? undefined : onUpload,
     }
     await ingestAll(target, readSources(selection, files), tally, showProgress)
+    if (web) await ingestPages(target, { ...web.context, signal }, web.pages, tally, showProgress)
     if (jobs === 'wait') await waitForJobs({ client, signal, progress }, base.name, tally)
   }
   const interruption = await work().then(

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { extensionOf } from '../../base/file-extension.ts'
 import { sha256 } from '../../base/id.ts'
+import { markdownProperties } from '../../base/markdown-properties.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { formatCount } from '../terminal/output.ts'
@@ -9,10 +10,10 @@ import {
   type FileToRead,
   failOrSkip,
   type IngestItem,
+  type Problem,
   specialFileItem,
   type TextSource,
 } from './ingest-item.ts'
-import { markdownTitle } from './markdown-title.ts'
 import {
   fileBytesMax,
   type ReadBytes,
@@ -32,23 +33,31 @@ import {
   mediaTypeOf,
   replacementOf,
 } from './text-types.ts'
-import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
+import { type FetchedFolder, type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Selects the files and the standard input to ingest. */
 export interface IngestSelection extends WalkOptions {
   /** Files, folders and globs; `-` means `stdin`. */
   readonly paths: readonly string[]
+  /** Folders to read in addition to the paths. */
+  readonly fetchedFolders?: readonly FetchedFolder[]
   readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
+  /** Sources that could not be fetched. */
+  readonly fetchProblems?: readonly Problem[]
   /** Prefix to add to each file name. */
   readonly prefix?: string
 }
 
 /** Yields the files of a selection without reading them. */
-export function walkSelection({ paths, cwd, all }: IngestSelection): AsyncGenerator<WalkedItem, void> {
-  return walk(
-    paths.filter(path => path !== '-'),
-    { cwd, all },
-  )
+export async function* walkSelection({
+  paths,
+  fetchedFolders = [],
+  fetchProblems = [],
+  cwd,
+  all,
+}: IngestSelection): AsyncGenerator<WalkedItem, void> {
+  for (const problem of fetchProblems) yield { kind: 'failed', problem }
+  yield* walk([...paths.filter(path => path !== '-'), ...fetchedFolders], { cwd, all })
 }
 
 /**
@@ -93,10 +102,15 @@ async function* readStdin({
 }
 
 async function* readFileSources(file: FileToRead): AsyncGenerator<IngestItem> {
-  if (isConvertible(file.name)) yield await readFileItem(file)
-  else if (!isMaybeText(file.name)) yield unsupportedTypeItem(file)
+  const unsupported = unsupportedTypeItem(file)
+  if (unsupported) yield unsupported
   else if (isJsonLines(file.name)) yield* readJsonLinesOrText(file)
-  else yield await readTextItem(file)
+  else yield await readDocument(file)
+}
+
+/** Reads a file as one document. */
+export function readDocument(file: FileToRead): Promise<IngestItem> {
+  return isConvertible(file.name) ? readFileItem(file) : readTextItem(file)
 }
 
 async function readTextItem(file: FileToRead): Promise<IngestItem> {
@@ -131,7 +145,9 @@ async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem
   }
 }
 
-function unsupportedTypeItem(file: FileToRead): IngestItem {
+/** Returns the item of a file that cannot be a document because of its extension; undefined for other files. */
+export function unsupportedTypeItem(file: FileToRead): IngestItem | undefined {
+  if (isConvertible(file.name) || isMaybeText(file.name)) return undefined
   const extension = `.${extensionOf(file.name)}`
   const replacement = replacementOf(file.name)
   const message = replacement
@@ -151,13 +167,12 @@ function textItem(file: FileToRead, result: ReadResult): IngestItem {
   if ('failure' in result) return unreadableItem(file, result)
   const { text, sizeBytes } = result
   if (text.trim() === '') return emptyItem(file)
-  const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const body: TextSource['body'] = {
     text,
     sourceFilename: file.name,
     fileType: mediaTypeOf(file.name),
     fileSize: sizeBytes,
-    metadata: title ? { title } : {},
+    metadata: isMarkdown(file.name) ? markdownProperties(text) : {},
   }
   return { kind: 'source', source: { path: file.path, body, hash: sha256(text) } }
 }

@@ -6,6 +6,7 @@ import { UsageError } from '../errors.ts'
 import type { ResolveContext } from '../find/resolve.ts'
 import { isId } from '../id.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { isRemote } from './with-sources.ts'
 
 /** Arguments of `wb add`. */
 export interface AddArguments {
@@ -36,9 +37,9 @@ export async function splitAddArguments(
   return { base: first, paths: rest }
 }
 
-/** Returns true for an existing path, a glob, or `-`. */
+/** Returns true for an existing path, a URL, a glob, or `-`. */
 function isPath(word: string, cwd: string): boolean {
-  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(resolveTypedPath(cwd, word))
+  return word === '-' || isRemote(word) || /[*?[\]{}]/.test(word) || existsSync(resolveTypedPath(cwd, word))
 }
 
 async function isBaseName(word: string, context: ResolveContext): Promise<boolean> {

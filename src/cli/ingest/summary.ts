@@ -2,7 +2,7 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { formatCount, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapLine } from '../terminal/wrap.ts'
-import type { Tally } from './tally.ts'
+import { listedByNameMax, type Tally } from './tally.ts'
 
 /** Result of an ingest. */
 export interface IngestSummary {
@@ -13,8 +13,10 @@ export interface IngestSummary {
   readonly remaining: { readonly count: number | undefined } | undefined
 }
 
-/** Maximum number of failures, and of duplicates, to print as lines. `--json` prints more. */
+/** Maximum number of failures, and of duplicates, to print as lines. `--verbose` and `--json` print more. */
 const listedLinesMax = 20
+/** Maximum number of skipped files of a category to name. `--verbose` and `--json` name more. */
+const skippedNamesMax = 3
 
 /** Returns the summary as JSON. */
 export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestSummary) {
@@ -28,16 +30,22 @@ export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestS
     failed: tally.failures,
     jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
-    skippedAs: Object.fromEntries(
-      [...tally.skippedByCategory].map(([category, { count }]) => [category, count]),
+    skippedAs: skippedAs(tally),
+    skippedFiles: [...tally.skippedByCategory.values()].flatMap(({ reason, paths }) =>
+      paths.map(path => ({ path, reason })),
     ),
     interrupted: remaining !== undefined,
     elapsedMs,
   }
 }
 
+/** Returns the number of skipped files of each category. */
+export function skippedAs({ skippedByCategory }: Tally): Record<string, number> {
+  return Object.fromEntries([...skippedByCategory].map(([category, { count }]) => [category, count]))
+}
+
 /** Prints the result in one line, then details, then a suggested command. In a pipe, prints one line per count or job. */
-export function printIngestSummary(output: Output, summary: IngestSummary): void {
+export function printIngestSummary(output: Output, summary: IngestSummary, isVerbose: boolean): void {
   const { base, tally } = summary
   if (output.json) {
     output.value(ingestSummaryJson(summary))
@@ -47,7 +55,7 @@ export function printIngestSummary(output: Output, summary: IngestSummary): void
     for (const line of wrapLine(summaryLine(output, summary), output.width, 4)) output.result(line)
   else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
   else for (const [name, value] of countsByOutcome(tally, true)) output.result(`${name}\t${value}`)
-  for (const line of detailLines(output, tally)) output.warn(line)
+  for (const line of detailLines(output, tally, isVerbose)) output.warn(line)
   if (summary.remaining)
     output.warn(`  ${describeRemaining(summary.remaining.count)}; run the command again to continue`)
   else if (tally.queued.length > 0) output.suggest('wb jobs list')
@@ -80,28 +88,31 @@ function singular(name: string, value: number): string {
   return value === 1 && name === 'duplicates' ? 'duplicate' : name
 }
 
-/** Yields lines for failures, duplicates and skipped files. */
-export function* detailLines({ errorStyle }: Output, tally: Tally): Generator<string> {
-  for (const { path, code, message } of tally.failures.slice(0, listedLinesMax))
+/** Yields lines for failures, duplicates and skipped files, with all names if `isVerbose`. */
+export function* detailLines({ errorStyle }: Output, tally: Tally, isVerbose: boolean): Generator<string> {
+  const linesMax = isVerbose ? listedByNameMax : listedLinesMax
+  for (const { path, code, message } of tally.failures.slice(0, linesMax))
     yield `  ${errorStyle.bad('✗')} ${plainLine(path)}   ${plainLine(message)} ${errorStyle.dim(`(${code})`)}`
-  yield* moreLine(tally.failed)
-  for (const { path, sameAs } of tally.sameText.slice(0, listedLinesMax))
+  yield* moreLine(tally.failed, linesMax)
+  for (const { path, sameAs } of tally.sameText.slice(0, linesMax))
     yield `  = ${plainLine(path)}   same text as ${plainLine(sameAs)}`
-  yield* moreLine(tally.duplicates)
-  for (const line of skippedLines(tally)) yield errorStyle.dim(`  – ${line}`)
+  yield* moreLine(tally.duplicates, linesMax)
+  for (const line of skippedLines(tally, isVerbose ? listedByNameMax : skippedNamesMax))
+    yield errorStyle.dim(`  – ${line}`)
 }
 
-function* moreLine(total: number): Generator<string> {
-  if (total > listedLinesMax) yield `    and ${formatCount(total - listedLinesMax)} more; --json lists them`
+function* moreLine(total: number, linesMax: number): Generator<string> {
+  if (total > linesMax) yield `    and ${formatCount(total - linesMax)} more; --verbose lists them`
 }
 
 /** Returns a line for each category of skipped files, the most frequent one first. */
-function skippedLines({ skippedByCategory }: Tally): string[] {
+function skippedLines({ skippedByCategory }: Tally, namesMax: number): string[] {
   const sorted = [...skippedByCategory].sort((a, b) => b[1].count - a[1].count)
   return sorted.map(([category, { count, reason, paths }]) => {
-    const noun = count === 1 ? category.replace(/\b(file|link|line)s\b/, '$1') : category
-    const more = count > paths.length ? ` and ${formatCount(count - paths.length)} more` : ''
-    return `skipped ${formatCount(count)} ${plainLine(noun)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
+    const noun = count === 1 ? category.replace(/\b(file|link|line|page)s\b/, '$1') : category
+    const named = paths.slice(0, namesMax)
+    const more = count > named.length ? ` and ${formatCount(count - named.length)} more` : ''
+    return `skipped ${formatCount(count)} ${plainLine(noun)}: ${named.map(plainLine).join(', ')}${more} (${reason})`
   })
 }
 

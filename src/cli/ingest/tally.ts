@@ -2,10 +2,8 @@ import type { Job } from '../../contract/jobs.ts'
 import type { IngestOutcome } from './ingest-batch.ts'
 import type { Problem, Skipped } from './ingest-item.ts'
 
-/** Maximum number of failures, and of duplicates, to list by name. All others are only counted. */
+/** Maximum number of failures, of duplicates, and of skipped files of a category, to list by name. All others are only counted. */
 export const listedByNameMax = 10_000
-/** Maximum number of skipped files to list by name in each category. */
-export const skippedNamesMax = 3
 
 /** A text that is processed by a job. */
 export interface QueuedText {
@@ -19,7 +17,7 @@ export interface QueuedText {
 interface SkippedCategory {
   count: number
   readonly reason: string
-  /** The first {@link skippedNamesMax} paths. */
+  /** The first {@link listedByNameMax} paths. */
   readonly paths: string[]
 }
 
@@ -52,7 +50,7 @@ export class Tally {
     this.skipped++
     const files = this.skippedByCategory.get(category) ?? { count: 0, reason, paths: [] }
     files.count++
-    if (files.paths.length < skippedNamesMax) files.paths.push(path)
+    if (files.paths.length < listedByNameMax) files.paths.push(path)
     this.skippedByCategory.set(category, files)
   }
 

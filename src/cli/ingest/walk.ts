@@ -9,6 +9,19 @@ import { systemFailure } from './read-text.ts'
 
 export type WalkedItem = FileToRead | IngestItem
 
+/** A folder that was fetched, such as a clone of a repository. */
+export interface FetchedFolder {
+  /** Absolute path. */
+  readonly folder: string
+  /** Argument that the user typed. */
+  readonly shownAs: string
+  /** Name that distinguishes its files from files of other arguments. */
+  readonly label: string
+}
+
+/** A file, a folder or a glob. */
+export type WalkArgument = string | FetchedFolder
+
 export interface WalkOptions {
   /** Folder from which relative paths start. */
   readonly cwd: string
@@ -21,36 +34,45 @@ export interface WalkOptions {
  * folder are sorted by name. Follows only symbolic links that are arguments, so a walk always ends and does not leave
  * its folder.
  */
-export async function* walk(args: readonly string[], options: WalkOptions): AsyncGenerator<WalkedItem> {
+export async function* walk(args: readonly WalkArgument[], options: WalkOptions): AsyncGenerator<WalkedItem> {
   const pathsByName = args.length > 1 ? new Map<string, string>() : undefined
   for (const arg of args)
     for await (const item of walkArgument(arg, options)) {
-      const distinctItem = 'kind' in item ? item : withDistinctName(item, pathsByName, options.cwd)
+      const distinctItem = 'kind' in item ? item : withDistinctName(item, pathsByName, arg, options.cwd)
       if (distinctItem) yield distinctItem
     }
 }
 
 /**
  * Changes the name of a file if a file from another argument has the same name. Otherwise, the document of one file
- * would replace that of the other. The new name is relative to the working directory. Returns undefined for a file
- * that was already yielded.
+ * would replace that of the other. The new name is relative to the working directory, or starts with the label of the
+ * fetched folder. Returns undefined for a file that was already yielded.
  *
  * @param pathsByName  absolute paths of the files that were yielded; undefined if there is only one argument
  */
 function withDistinctName(
   file: FileToRead,
   pathsByName: Map<string, string> | undefined,
+  argument: WalkArgument,
   cwd: string,
 ): FileToRead | undefined {
   const path = resolve(file.file)
   const existing = pathsByName?.get(file.name)
   if (existing === path) return undefined
-  const name = existing === undefined ? file.name : withForwardSlashes(relative(cwd, path))
+  const distinctName = () =>
+    typeof argument === 'string' ? withForwardSlashes(relative(cwd, path)) : `${argument.label}/${file.name}`
+  const name = existing === undefined ? file.name : distinctName()
   pathsByName?.set(name, path)
   return { ...file, name }
 }
 
-async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<WalkedItem> {
+async function* walkArgument(arg: WalkArgument, options: WalkOptions): AsyncGenerator<WalkedItem> {
+  if (typeof arg !== 'string') {
+    const { folder, shownAs } = arg
+    const rules = options.all ? IgnoreRules.none : await IgnoreRules.load(folder)
+    yield* walkFolder({ folder, path: shownAs, root: folder }, rules, options)
+    return
+  }
   const stats = await stat(resolveTypedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
   if (!(stats instanceof Error)) yield* walkExisting(arg, stats, options)
   else if ('code' in stats && stats.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
@@ -93,7 +115,7 @@ async function* walkFolder(
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
     const file = join(folder, entry.name)
-    const path = join(shownPath, entry.name)
+    const path = shownPath.includes('://') ? `${shownPath}/${entry.name}` : join(shownPath, entry.name)
     const fileToRead = { file, path, name: withForwardSlashes(relative(root, file)), isNamedByUser: false }
     if (isExcluded(file, entry, rules, options)) continue
     if (entry.isDirectory()) {

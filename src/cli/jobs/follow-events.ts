@@ -1,6 +1,5 @@
 import { pause } from '../../base/pause.ts'
-import { Unreachable } from '../../client/unreachable.ts'
-import { WbError } from '../../contract/errors.ts'
+import { isTemporaryFailure } from '../is-temporary-failure.ts'
 
 const retryFirstMs = 500
 const retryMaxMs = 30_000
@@ -46,7 +45,7 @@ export async function* followEvents<E extends IdentifiedEvent>(options: FollowOp
         yield event
       }
     } catch (error) {
-      if (!signal.aborted && !isTemporary(error)) throw error
+      if (!signal.aborted && !isTemporaryFailure(error)) throw error
     }
     if (signal.aborted) return
     onLost(waitMs)
@@ -54,9 +53,4 @@ export async function* followEvents<E extends IdentifiedEvent>(options: FollowOp
     await wait(waitMs, signal)
     waitMs = Math.min(2 * waitMs, retryMaxMs)
   }
-}
-
-function isTemporary(error: unknown): boolean {
-  if (error instanceof WbError) return error.status === 429 || error.status >= 500
-  return error instanceof Unreachable
 }

@@ -70,7 +70,7 @@ export async function quickstart(
   )
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
   const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.selection)
-  for (const line of detailLines(output, summary.tally)) output.warn(line)
+  for (const line of detailLines(output, summary.tally, false)) output.warn(line)
   if (interruption) throw interruption.error
   if (options.wait) await runtime.settle({ signal, progress })
   progress.end()

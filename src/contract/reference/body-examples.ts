@@ -81,6 +81,13 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   'kb.create': { name: 'handbook', description: 'How we work' },
   'kb.update': { description: 'How we work, since 2024' },
   'kb.reindex': { chunkingServiceId: '3d6f0a1b-8c24-4f7e-a5b9-1e2c3d4f5a6b' },
+  'kb.beginImport': {
+    header:
+      '{"format":"workbase-knowledge-base","version":1,"createdAt":"2026-01-31T09:00:00.000Z","name":"handbook"}',
+    name: 'handbook',
+  },
+  'kb.importLines': { from: 1, lines: ['{"end":{"documents":0,"records":0,"sha256":"e3b0c4429"}}'] },
+  'kb.rename': { name: 'manual' },
   'kb.search': { text: 'How many days of vacation?', topK: 5, filter: { lang: 'en', year: { $gte: 2023 } } },
   'kb.whyNot': {
     text: 'How many days of vacation?',
@@ -99,6 +106,9 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   },
   'documents.update': { metadata: { customer: 'Acme', signed: true } },
   'documents.bulkDelete': { documentIds: [id] },
+  'documents.checkFiles': { files: [{ sourceFilename: 'handbook.pdf', fileHash: 'a'.repeat(64) }] },
+  'trash.bulkRestore': { entryIds: [id] },
+  'trash.bulkDelete': { entryIds: [id] },
   'documents.ingest': {
     text: 'Everyone has 28 days of vacation per year.',
     sourceFilename: 'vacation.md',

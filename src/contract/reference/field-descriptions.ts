@@ -371,6 +371,17 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   parser:
     'How text is extracted: `native` reads text formats, `docling` calls a document converter, and `auto` chooses between them.',
   deleted: 'Identifiers of the documents that were deleted.',
+  'trash.bulkDelete.deleted': 'Identifiers of the entries that were deleted for good.',
+  restored: 'Documents that were restored.',
+  entryId:
+    'Identifier of the entry in the trash. If a document is deleted several times, it has several entries.',
+  entryIds: 'Identifiers of the entries, from the list of the trash.',
+  deletionId:
+    'Identifier that documents have in common that were deleted together. To delete documents together in several requests, send the same UUID.',
+  deletedAt: 'Time of the deletion.',
+  permanently: 'True to delete the documents for good, so that they cannot be restored.',
+  'TrashEntry.expiresAt': 'Time from which the document can no longer be restored.',
+  'TrashEntry.document': 'The document before its deletion.',
   'records.delete.deleted': 'False if there was no such record.',
   failed: 'Documents that could not be deleted.',
   processed: 'Number of chunks that were processed.',
@@ -560,6 +571,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
 export const parameterDescriptions: Readonly<Record<string, string>> = {
   workspaceId: 'Identifier of the workspace.',
   knowledgeBaseId: 'Identifier of the knowledge base.',
+  entryId: 'Identifier of an entry in the trash.',
   documentId: 'Identifier of the document.',
   chunkingServiceId: 'Identifier of the chunking service.',
   embeddingServiceId: 'Identifier of the embedding service.',

@@ -118,9 +118,18 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'documents.show': 'Returns a document with the progress of its ingest.',
   'documents.update':
     'Changes only the fields that you send. Changes to metadata and visibility also apply to the chunks.',
-  'documents.delete': 'Deletes a document and its chunks.',
+  'documents.delete':
+    'Deletes a document and its chunks. It stays in the trash, from which it can be restored, for the time in `runtime.trash.retentionHours`.',
   'documents.bulkDelete':
-    'Deletes up to 100 documents. Returns 200 even if some documents could not be deleted. The response lists those documents in `failed`.',
+    'Deletes up to 100 documents. They stay in the trash unless `permanently` is true. Returns 200 even if some documents could not be deleted. The response lists those documents in `failed`.',
+  'trash.list':
+    'Returns the deleted documents that can be restored, the first deleted first. You see those that you could see as documents.',
+  'trash.restore':
+    'Restores a document with its ID, its visibility and its chunks. Fails if another document has its text or its file name now.',
+  'trash.bulkRestore':
+    'Restores up to 100 documents. Returns 200 even if some documents could not be restored. The response lists those in `failed`.',
+  'trash.bulkDelete':
+    'Deletes up to 100 documents from the trash, so that they cannot be restored. Returns 200 even if some could not be deleted. The response lists those in `failed`.',
   'documents.ingest':
     'Splits a text into chunks, then embeds and indexes them. Returns 201 when the document is searchable, 202 with a job for `?async=true`, and 200 if a document with this text or file name exists.',
   'records.upsert':

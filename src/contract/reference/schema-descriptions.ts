@@ -58,6 +58,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
     'A condition of a policy that decides whether a document is visible, with the values that it compares.',
   PolicyChange: 'The documents that a principal would gain or lose.',
   ToolDocument: 'A document, with the fields that identify it and name principals.',
+  TrashEntry: 'A deleted document that can be restored until it expires.',
   Viewer: 'A principal that sees a document.',
   VisibleCount: 'Number of documents of a knowledge base that a principal sees.',
   QueryInsights: 'What was searched for in a knowledge base during a period.',

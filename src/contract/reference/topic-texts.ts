@@ -18,6 +18,10 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     title: 'Documents',
     description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
   },
+  trash: {
+    title: 'Trash',
+    description: 'Deleted documents, which can be restored until they expire.',
+  },
   jobs: { title: 'Jobs', description: 'Background work, such as an asynchronous ingest.' },
   filters: {
     title: 'Saved filters',

@@ -5,6 +5,7 @@ import type { Document, FileCheck, FileState } from '../../contract/documents.ts
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { Visibility } from '../../storage/visibility.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 import type { StructuredIngest } from './structured-ingest.ts'
@@ -53,7 +54,7 @@ export async function acceptText(
   change.authorize(true)
   const isVisible = documentMatcher(change.visibility)
   const domain = domainOf(access, body.ownerPrincipalId ?? null)
-  const firstKey = `${keyPrefix(context, domain)}:${contentHash}`
+  const firstKey = ingestKeyOf(context, domain, contentHash)
   const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)
   if (duplicate) return { kind: 'existing', document: toDocument(duplicate), outcome: 'duplicate' }
   const allWithName = await documentsWithName(rows, context, { name: body.sourceFilename, domain })
@@ -118,6 +119,11 @@ export function domainOf({ isEnabled }: RowAccess, ownerPrincipalId: string | nu
   return isEnabled ? ownerPrincipalId : undefined
 }
 
+/** Returns the unique key of a text in a domain of a knowledge base, unless a hidden document has it. */
+export function ingestKeyOf(context: BaseContext, domain: IngestDomain, contentHash: string): string {
+  return `${keyPrefix(context, domain)}:${contentHash}`
+}
+
 /** A file name in a domain. */
 interface DomainName {
   readonly name: string | null
@@ -166,8 +172,34 @@ export async function documentsWithName(
   }
 }
 
+/**
+ * Returns the unique keys of a document that is restored, or the visible document that has its text or its file name now. A
+ * document without unique keys gets none.
+ */
+export async function restoredKeys(
+  rows: RowStore,
+  context: BaseContext,
+  input: { readonly document: DocumentRow; readonly access: RowAccess; readonly visibility: Visibility },
+): Promise<
+  | Pick<DocumentRow, 'ingestKey' | 'nameKey'>
+  | { readonly existing: DocumentRow; readonly has: 'text' | 'name' }
+> {
+  const { document, access, visibility } = input
+  const isVisible = documentMatcher(visibility)
+  const domain = domainOf(access, document.ownerPrincipalId)
+  const named = { name: document.sourceFilename, domain }
+  const allWithName = await documentsWithName(rows, context, named)
+  const sameName = allWithName.find(({ row }) => isVisible(row) && row.status !== 'failed')
+  if (sameName) return { existing: sameName.row, has: 'name' }
+  if (document.ingestKey === null) return { ingestKey: null, nameKey: null }
+  const firstKey = `${keyPrefix(context, domain)}:${document.contentHash}`
+  const { ingestKey, duplicate } = await findIngestKey(rows, firstKey, isVisible)
+  if (duplicate) return { existing: duplicate, has: 'text' }
+  return { ingestKey, nameKey: document.nameKey && nameKeyOf(context, named, allWithName) }
+}
+
 /** Returns a document without its internal fields. */
-function toDocument(row: DocumentRow): Document {
+export function toDocument(row: DocumentRow): Document {
   const {
     ingestKey: _,
     nameKey: __,

@@ -1,3 +1,4 @@
+import { decodeVectorText, encodeVectorText } from '../../base/vector-text.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
 import type { RowStore } from '../../storage/rows.ts'
@@ -59,12 +60,4 @@ export async function storeBatch(claim: JobClaim, { start, source, vectors }: Ve
 
 export function documentNoLongerExists(): WbError {
   return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
-}
-
-function encodeVectorText(vector: Float32Array): string {
-  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
-}
-
-function decodeVectorText(text: string): Float32Array {
-  return new Float32Array(new Uint8Array(Buffer.from(text, 'base64')).buffer)
 }

@@ -15,8 +15,8 @@ import type { Pager } from '../../storage/cursor.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import { type BaseKey, baseKeyText } from '../document-key.ts'
+import { limitsByWorkspace } from '../limits-by-workspace.ts'
 import type { SearchedBase } from '../search/ranking.ts'
-import { limitsByWorkspace } from './query-log-limits.ts'
 
 /**
  * Time in milliseconds during which the same question of the same caller counts as one search. Clients repeat a search with a
@@ -81,7 +81,7 @@ export class QueryLog {
     this.#retention = new RecordRetention(parts, {
       table: tables.queryLog,
       retentionDays,
-      limits: () => limitsByWorkspace(parts, searchesMax),
+      limits: () => limitsByWorkspace(parts, tables.queryLog, searchesMax),
       onStored: listener => this.#recorder.onStored(listener),
       failureWarning: 'old searches could not be deleted',
     })

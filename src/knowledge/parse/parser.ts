@@ -9,5 +9,5 @@ export interface ExtractedText {
   readonly version: string | null
   readonly layout?: TextLayout
   /** Metadata that the file declares. */
-  readonly metadata?: Readonly<Record<string, string>>
+  readonly metadata?: Readonly<Record<string, string | number | boolean>>
 }

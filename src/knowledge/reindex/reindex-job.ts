@@ -44,13 +44,10 @@ export class ReindexJob {
     try {
       const context = await this.openContext(claim)
       // New chunks are embedded by the service of the knowledge base, so the built-in one goes first: it costs nothing.
-      if (context.isFittedByRuntime) {
-        await this.rechunkAll(claim)
-        await this.changeEmbedding(claim)
-      } else {
-        await this.changeEmbedding(claim)
-        await this.rechunkAll(claim)
-      }
+      if (context.isFittedByRuntime) await this.rechunkAll(claim)
+      await this.changeEmbedding(claim)
+      // After a first time, only documents that were added in the meantime are left.
+      await this.rechunkAll(claim)
       const { collection } = await this.openContext(claim)
       await claim.succeed({ chunks: collection.records }, [], writes => this.parts.rows.atomic(writes))
     } catch (error) {

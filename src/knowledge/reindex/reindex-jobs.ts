@@ -13,7 +13,7 @@ import { type KnowledgeBaseRow, tables } from '../../storage/tables.ts'
 import type { Services } from '../../workspaces/services.ts'
 import { createChunker } from '../chunk/index.ts'
 import type { BaseKey } from '../document-key.ts'
-import { concurrentChange, requireVectors } from '../guards.ts'
+import { concurrentChange, requireImported, requireVectors } from '../guards.ts'
 import { type BaseContext, type KnowledgeBases, requireFullVisibility } from '../knowledge-bases.ts'
 
 /** Maximum number of attempts. A start is retried if the knowledge base changed in the meantime. */
@@ -39,7 +39,7 @@ export class ReindexJobs {
    *
    * @throws knowledge_base_not_found, chunking_service_not_found, embedding_service_not_found, invalid_chunker
    * @throws forbidden         the caller may see only some rows; or it lacks `manage:access` to choose the receiver of documents
-   * @throws conflict          a job is already reindexing the knowledge base
+   * @throws conflict          the knowledge base is being imported, or a job is already reindexing it
    * @throws validation_error  the embedding service is the built-in one
    */
   async start(
@@ -53,6 +53,7 @@ export class ReindexJobs {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
       const { base, revision, store } = context
       await this.requireFullAccess(base, caller)
+      requireImported(base)
       requireListing(store)
       const chunkingServiceId = body.chunkingServiceId ?? base.chunkingServiceId
       createChunker(await chunking.get(workspaceId, chunkingServiceId))

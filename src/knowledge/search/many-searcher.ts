@@ -215,7 +215,7 @@ export class ManySearcher {
         'validation_error',
         `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; send the IDs of the ones to search`,
       )
-    return all.items.map(base => base.knowledgeBaseId)
+    return all.items.filter(base => !base.importing).map(base => base.knowledgeBaseId)
   }
 }
 

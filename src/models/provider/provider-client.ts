@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
-import type { RequestPace } from '../request-pace.ts'
+import type { RequestPace } from '../request-paces.ts'
 import { connectionProblemIn } from './connection-problem.ts'
 import {
   createSend,

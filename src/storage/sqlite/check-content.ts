@@ -3,6 +3,7 @@ import type { StoreCheck } from '../storage-driver.ts'
 import { metrics, type SpaceTables, tablesOfSpace, textTable, vectorTable } from './collections.ts'
 import { SqliteConnection } from './connection.ts'
 import type Database from './driver.ts'
+import { deletedDocumentTagsQuery } from './migrations/eighteenth.ts'
 import { tagQueries } from './migrations/thirteenth.ts'
 import { findPostingFaults, indexedRecords } from './postings/check-postings.ts'
 import { listPostingIndexes } from './postings/index-rows.ts'
@@ -143,12 +144,14 @@ const contentProblemQueries: readonly ProblemQuery[] = [
   },
   {
     check: 'documents and jobs with wrong tags',
-    selects: Object.entries(tagQueries).flatMap(([table, query]) => {
-      const stored = `SELECT workspaceId, tag, ordinal FROM ${table}`
-      const select = (from: string, except: string) =>
-        `SELECT '${table}/' || ordinal AS example FROM (SELECT * FROM (${from}) EXCEPT SELECT * FROM (${except}))`
-      return [select(stored, query), select(query, stored)]
-    }),
+    selects: Object.entries({ ...tagQueries, deleted_documents_tags: deletedDocumentTagsQuery }).flatMap(
+      ([table, query]) => {
+        const stored = `SELECT workspaceId, tag, ordinal FROM ${table}`
+        const select = (from: string, except: string) =>
+          `SELECT '${table}/' || ordinal AS example FROM (SELECT * FROM (${from}) EXCEPT SELECT * FROM (${except}))`
+        return [select(stored, query), select(query, stored)]
+      },
+    ),
   },
 ]
 

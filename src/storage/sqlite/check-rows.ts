@@ -23,6 +23,8 @@ const parentReferences: Reference[] = [
     tables.jobs,
     tables.jobInputs,
     tables.jobBatches,
+    tables.deletedDocuments,
+    tables.deletedChunks,
   ]),
   ...referencesTo(tables.agents, 'agentId', [tables.conversations]),
   ...referencesTo(tables.conversations, 'conversationId', [tables.messages, tables.messageVersions]),

@@ -15,9 +15,17 @@ export const sqliteDriver: StorageDriver = {
     const { checkSqliteStore } = await import('./check.ts')
     return checkSqliteStore(path, dataDir)
   },
-  async copy({ path }, copy) {
-    const { copySqliteStore } = await import('./copy-store.ts')
-    copySqliteStore(path, copy)
+  async copy({ path, dataDir }, copy) {
+    const { copyIntactStore } = await import('./copy-store.ts')
+    await copyIntactStore(path, dataDir, copy)
+  },
+  async install(copy, location) {
+    const { installSqliteStore } = await import('./install-store.ts')
+    installSqliteStore(copy, location)
+  },
+  async isInUse({ path }) {
+    const { isSqliteStoreInUse } = await import('./install-store.ts')
+    return isSqliteStoreInUse(path)
   },
   isNew: async ({ path, dataDir }) => isNewSqliteStore(path, dataDir),
   isEmpty: async ({ path }) => isEmptySqliteStore(path),

@@ -130,7 +130,7 @@ export async function markStore(
 ): Promise<void> {
   try {
     const id = storeIdOf(connection.database) ?? (await assignStoreId(connection, markers))
-    for (const marker of markers) if (marker.id !== id) writeMarker(marker, id, path)
+    writeMarkers({ markers }, id, path)
   } catch (error) {
     if (!isDiskFull(error)) throw error
   }
@@ -149,6 +149,15 @@ async function assignStoreId(connection: SqliteConnection, markers: readonly Sto
   } finally {
     connection.rollback()
   }
+}
+
+/**
+ * Writes the markers of a store that do not contain its ID.
+ *
+ * @throws control_plane_unavailable  a marker cannot be written
+ */
+export function writeMarkers({ markers }: Pick<StoreTraces, 'markers'>, id: string, path: string): void {
+  for (const marker of markers) if (marker.id !== id) writeMarker(marker, id, path)
 }
 
 function writeMarker(marker: StoreMarker, id: string, path: string): void {

@@ -115,6 +115,14 @@ export const resources = {
     }),
   ),
   kb_name_taken: twice({}),
+  archive_damaged: asked(
+    ({ W }) => `POST ${W}/knowledge-bases/import`,
+    () => ({ header: '{"format":"workbase-knowledge-base","version":1}' }),
+  ),
+  archive_not_supported: asked(
+    ({ W }) => `POST ${W}/knowledge-bases/import`,
+    () => ({ header: '{}' }),
+  ),
   collection_name_taken: twice({ attach: true, vectorCollection: 'twice' }),
   collection_not_found: asked(
     ({ W }) => `POST ${W}/knowledge-bases`,
@@ -157,6 +165,14 @@ export const resources = {
   knowledge_base_not_found: asked(({ W }) => `GET ${W}/knowledge-bases/${unknownId}`),
   knowledge_filter_not_found: asked(({ base }) => `GET ${base.path}/filters/${unknownId}`),
   document_not_found: asked(({ base }) => `GET ${base.path}/documents/${unknownId}`),
+  restore_conflict: async () => {
+    const { wb, base } = await furnished()
+    const { document } = await base.ingest('First.', { sourceFilename: 'a.txt' })
+    await wb.send(`DELETE ${base.path}/documents/${document.documentId}`)
+    await base.ingest('Second.', { sourceFilename: 'a.txt' })
+    const [entry] = (await wb.send(`GET ${base.path}/documents/trash`)).body.items as { entryId: string }[]
+    return wb.send(`POST ${base.path}/documents/trash/${entry!.entryId}/restore`)
+  },
   job_not_found: asked(({ W }) => `GET ${W}/jobs/${unknownId}`),
   chunking_service_not_found: asked(({ W }) => `GET ${W}/chunking-services/${unknownId}`),
   embedding_service_not_found: asked(({ W }) => `GET ${W}/embedding-services/${unknownId}`),

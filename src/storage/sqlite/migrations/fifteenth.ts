@@ -1,7 +1,7 @@
 import { removeJobTags, removeTags } from './thirteenth.ts'
 
 /** Returns an SQL condition for tags of the documents of a knowledge base in a table. */
-function tagsOfBase(base: string): string {
+export function tagsOfBase(base: string): string {
   // "0" is the character after the slash with which all tags of documents continue.
   return `workspaceId = ${base}.workspaceId AND tag >= ${base}.knowledgeBaseId AND tag < ${base}.knowledgeBaseId || '0'`
 }

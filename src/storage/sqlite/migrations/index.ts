@@ -6,6 +6,7 @@ import { fifthMigration } from './fifth.ts'
 import { firstMigration } from './first.ts'
 import { fourteenthMigration } from './fourteenth.ts'
 import { fourthMigration } from './fourth.ts'
+import { nineteenthMigration } from './nineteenth.ts'
 import { ninthMigration } from './ninth.ts'
 import { secondMigration } from './second.ts'
 import { seventeenthMigration } from './seventeenth.ts'
@@ -40,4 +41,5 @@ export const migrations: readonly string[] = [
   sixteenthMigration,
   seventeenthMigration,
   eighteenthMigration,
+  nineteenthMigration,
 ]

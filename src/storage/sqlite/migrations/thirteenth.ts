@@ -9,7 +9,7 @@ const isTaggable = `key NOT GLOB '*[^A-Za-z0-9_]*' AND type IN ('text', 'integer
  *
  * @param document  name of the row
  */
-function tagsOf(document: string): string {
+export function tagsOf(document: string): string {
   const metadata = `json_each(${document}.body, '$.metadata')`
   return `SELECT ${document}.knowledgeBaseId || '/' || condition AS tag FROM (
       SELECT 'visible_to=' || value AS condition FROM json_each(${document}.body, '$.visibleTo') WHERE type = 'text'

@@ -1,28 +1,30 @@
-import type { RecordLimit } from '../../access/record-retention.ts'
-import type { Pager } from '../../storage/cursor.ts'
-import type { RowStore } from '../../storage/rows.ts'
-import { tables } from '../../storage/tables.ts'
+import type { RecordLimit } from '../access/record-retention.ts'
+import type { Pager } from '../storage/cursor.ts'
+import type { AnyTable, RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
 
 /**
- * Returns a limit for each workspace that has more searches than its share, so that many searches in one workspace do not
- * displace those of others.
+ * Returns a limit for each workspace that has more rows than its share, so that many rows of one workspace do not displace those
+ * of others.
  *
- * @param searchesMax  maximum number of searches of all workspaces
+ * @param table    table with the indexes `byOrdinal` and `byWorkspace`
+ * @param rowsMax  maximum number of rows of all workspaces
  */
 export async function limitsByWorkspace(
   { rows, pager }: { readonly rows: RowStore; readonly pager: Pager },
-  searchesMax: number,
+  table: AnyTable,
+  rowsMax: number,
 ): Promise<RecordLimit[]> {
-  if ((await rows.count(tables.queryLog, 'byOrdinal', [])) <= searchesMax) return []
+  if ((await rows.count(table, 'byOrdinal', [])) <= rowsMax) return []
   const counted: { list: RecordLimit['list']; count: number }[] = []
   for await (const workspaces of pager.slices(tables.workspaces, { index: 'byCreation', prefix: [] }))
     for (const { row } of workspaces) {
       const list = { index: 'byWorkspace', prefix: [row.workspaceId] }
-      counted.push({ list, count: await rows.count(tables.queryLog, list.index, list.prefix) })
+      counted.push({ list, count: await rows.count(table, list.index, list.prefix) })
     }
   const max = fairShare(
     counted.map(({ count }) => count),
-    searchesMax,
+    rowsMax,
   )
   return counted.flatMap(({ list, count }) => (count > max ? [{ list, max }] : []))
 }

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { isObject } from '../base/is-object.ts'
+import { parseJson } from '../base/parse-json.ts'
+import { WbError } from '../contract/errors.ts'
+import { damaged, type ReadTarFile, readTar, type TarFile } from './tar.ts'
+
+/** Name of the store in a backup, whatever its name is on disk. */
+export const storeName = 'workbase.db'
+/** Name of the last file of a backup: its {@link Manifest}. */
+export const manifestName = 'backup.json'
+export const formatVersion = 1
+const MANIFEST_BYTES_MAX = 16 * 1024 * 1024
+
+/** Files and folders of a data directory that a backup contains, besides the store. */
+export const includedNames: readonly string[] = ['workbase.yaml', '.env', 'secrets', 'models']
+
+/** A file of a backup, with its SHA-256 in hex. */
+export interface BackedUpFile extends TarFile {
+  readonly sha256: string
+}
+
+/** Content of a backup. */
+export interface Manifest {
+  readonly format: 'workbase-backup'
+  readonly version: number
+  /** Version of Workbase. */
+  readonly workbase: string
+  readonly createdAt: string
+  /** Schema version of the store. */
+  readonly schema: number
+  readonly files: readonly BackedUpFile[]
+}
+
+/**
+ * Reads a backup to its end, and checks each of its files.
+ *
+ * @param store  called for each file other than the manifest; must read its content
+ * @throws archive_damaged        the backup is truncated or changed
+ * @throws archive_not_supported  the file is not a backup, or a newer version wrote it
+ */
+export async function readBackup(
+  path: string,
+  store: (file: ReadTarFile) => Promise<void>,
+): Promise<Manifest> {
+  const gunzip = createGunzip()
+  // Errors of the file are thrown by the loop below.
+  pipeline(createReadStream(path), gunzip, () => {})
+  const seen: BackedUpFile[] = []
+  let manifest: Manifest | undefined
+  try {
+    for await (const file of readTar(gunzip)) {
+      if (manifest) throw damaged()
+      if (file.name === manifestName) {
+        manifest = await readManifest(file)
+        continue
+      }
+      if (!isIncluded(file.name)) throw damaged(`it contains a file with the name '${file.name}'`)
+      const { name, size, mode } = file
+      const hash = createHash('sha256')
+      await store({ name, size, mode, content: hashed(file.content, hash) })
+      seen.push({ name, size, mode, sha256: hash.digest('hex') })
+    }
+  } catch (error) {
+    throw convertReadError(error)
+  } finally {
+    gunzip.destroy()
+  }
+  if (!manifest) throw damaged('it is not complete')
+  const isSame =
+    manifest.files.length === seen.length && seen.every((file, at) => isEqual(file, manifest.files[at]!))
+  if (!isSame || seen[0]?.name !== storeName) throw damaged()
+  return manifest
+}
+
+function isEqual(left: BackedUpFile, right: BackedUpFile): boolean {
+  return (
+    left.name === right.name &&
+    left.size === right.size &&
+    left.mode === right.mode &&
+    left.sha256 === right.sha256
+  )
+}
+
+/** Returns true for the store, and for a path that is or is below one of {@link includedNames}. */
+function isIncluded(name: string): boolean {
+  const [first, ...rest] = name.split('/')
+  if (rest.some(segment => segment === '' || segment === '.' || segment === '..' || /[\\\0]/.test(segment)))
+    return false
+  return name === storeName || includedNames.includes(first!)
+}
+
+async function* hashed(content: AsyncIterable<Buffer>, hash: { update(bytes: Buffer): void }) {
+  for await (const bytes of content) {
+    hash.update(bytes)
+    yield bytes
+  }
+}
+
+async function readManifest({ size, content }: ReadTarFile): Promise<Manifest> {
+  if (size > MANIFEST_BYTES_MAX) throw damaged()
+  const parts: Buffer[] = []
+  for await (const part of content) parts.push(part)
+  const manifest = parseJson(Buffer.concat(parts).toString('utf8'))
+  if (!isObject(manifest) || manifest.format !== 'workbase-backup') throw damaged()
+  if (manifest.version !== formatVersion)
+    throw new WbError('archive_not_supported', 'the backup was created by a newer version of Workbase')
+  return manifest as unknown as Manifest
+}
+
+function convertReadError(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'Z_BUF_ERROR') return damaged('it is not complete', error)
+  if (code === 'Z_DATA_ERROR' && error instanceof Error && error.message === 'incorrect header check')
+    return new WbError('archive_not_supported', 'the file is not a backup of Workbase', {}, { cause: error })
+  return code.startsWith('Z_') ? damaged(undefined, error) : error
+}

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import type { TrashEntry } from '../../src/contract/trash.ts'
+import type { Send } from './principal-requests.ts'
+import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
+
+async function ingest(send: Send, base: string, fields: object): Promise<string> {
+  const { body, text } = await send(`POST ${base}/ingest`, fields)
+  const { documentId } = (body.document ?? {}) as { documentId?: string }
+  if (documentId === undefined) throw new Error(text)
+  return documentId
+}
+
+async function entries(send: Send, base: string): Promise<TrashEntry[]> {
+  return (await send(`GET ${base}/documents/trash`)).body.items as TrashEntry[]
+}
+
+/** Deletes a document, and returns its entry as the operator sees it. */
+async function remove({ operator, base }: RestrictedWorkspace, documentId: string): Promise<TrashEntry> {
+  await operator(`DELETE ${base}/documents/${documentId}`)
+  return (await entries(operator, base)).find(({ document }) => document.documentId === documentId)!
+}
+
+test('the trash shows and restores what a caller could see as documents, with its visibility', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as } = workspace
+  const [ada, bob, cyd] = [as('ada'), as('bob'), as('cyd')]
+  const documentId = await ingest(ada, base, {
+    text: 'A plan of ada and bob.',
+    sourceFilename: 'plan.md',
+    visibleTo: ['ada', 'bob'],
+    metadata: { team: 'red' },
+  })
+  const { entryId } = await remove(workspace, documentId)
+  expect((await entries(bob, base)).map(entry => entry.entryId)).toEqual([entryId])
+  expect(await entries(cyd, base)).toEqual([])
+  const [restore, purge] = [
+    `POST ${base}/documents/trash/${entryId}/restore`,
+    `POST ${base}/documents/trash/bulk-delete`,
+  ]
+  expect(await cyd(restore)).toMatchObject({ status: 403, body: { error: { code: 'policy_denied' } } })
+  const unknown = restore.replace(entryId, '00000000-0000-4000-8000-000000000000')
+  const { status, body } = await cyd(unknown)
+  expect({ status, code: (body.error as { code: string }).code }).toEqual({
+    status: 403,
+    code: 'policy_denied',
+  })
+  expect((await cyd(purge, { entryIds: [entryId] })).body).toMatchObject({
+    deleted: [],
+    failed: [{ code: 'policy_denied' }],
+  })
+
+  expect((await bob(restore)).body).toMatchObject({
+    documentId,
+    visibleTo: ['ada', 'bob'],
+    ownerPrincipalId: 'ada',
+    metadata: { team: 'red' },
+  })
+  expect((await ada(`GET ${base}/documents/${documentId}/chunks`)).text).toContain('A plan of ada')
+  expect((await cyd(`GET ${base}/documents/${documentId}`)).status).toBe(404)
+  expect((await cyd(`POST ${base}/search`, { text: 'plan' })).text).toBe('[]')
+})
+
+test('a document that the caller cannot see neither prevents a restore nor becomes known', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as, operator } = workspace
+  const fields = { text: 'A shared text.', sourceFilename: 'same.md' }
+  const documentId = await ingest(operator, base, { ...fields, ownerPrincipalId: 'ada', visibleTo: ['ada'] })
+  const { entryId } = await remove(workspace, documentId)
+  await ingest(operator, base, { ...fields, ownerPrincipalId: 'ada', visibleTo: ['bob'] })
+  const restored = await as('ada')(`POST ${base}/documents/trash/${entryId}/restore`)
+  expect(restored).toMatchObject({ status: 200, body: { documentId } })
+  const listed = (await operator(`GET ${base}/documents`)).body.items as { visibleTo: string[] }[]
+  expect(listed.map(({ visibleTo }) => visibleTo)).toEqual([['bob'], ['ada']])
+})
+
+test('a revocation in the trash takes effect, and row-level access publishes deleted documents like others', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as, operator } = workspace
+  await operator(`PATCH ${workspace.workspace}`, { rlacEnabled: false })
+  const documentId = await ingest(operator, base, { text: 'From before row-level access.' })
+  const { entryId } = await remove(workspace, documentId)
+  await operator(`PATCH ${workspace.workspace}`, { rlacEnabled: true })
+  expect(await entries(as('ada'), base)).toMatchObject([{ entryId, document: { visibleTo: ['*'] } }])
+  const policy = "$principal.team = 'red'"
+  await operator(`PATCH ${base}`, { policyDsl: policy, policyEnabled: true })
+  expect(await entries(as('ada'), base)).toEqual([])
+  await operator(`PATCH ${base}`, { policyEnabled: false })
+  expect((await as('ada')(`POST ${base}/documents/trash/${entryId}/restore`)).status).toBe(200)
+  expect((await as('bob')(`POST ${base}/search`, { text: 'before' })).text).toContain(documentId)
+})
