@@ -68,7 +68,8 @@ const chunkFields = z
   .record(z.string(), z.union([z.string().max(limits.ingestTextChars), z.number(), z.array(filePlace)]))
   .refine(fields => Object.keys(fields).every(isChunkField), 'has an unknown key')
   .refine(
-    fields => Object.entries(fields).every(([key, value]) => Array.isArray(value) === (key === placesPayloadKey)),
+    fields =>
+      Object.entries(fields).every(([key, value]) => Array.isArray(value) === (key === placesPayloadKey)),
     'has a value of the wrong type',
   )
 

@@ -423,10 +423,11 @@ describe('a reindex and deleted documents', () => {
 
 describe('a reindex and exported files', () => {
   test('an export never mixes vectors of two services', async () => {
-    const { wb, base, provider: first } = await createHostedBase()
+    const { wb, base } = await createHostedBase()
     const { workspaceId } = base.params
-    for (let n = 0; n < 3; n++) await base.ingest(`Document ${n}. ${'wing '.repeat(limits.archivePageChars / 10)}`)
-    const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId, 100)
+    for (let n = 0; n < 3; n++)
+      await base.ingest(`Document ${n}. ${'wing '.repeat(limits.archivePageChars / 10)}`)
+    const { embeddingServiceId } = await makeHosted(wb, workspaceId, 100)
     const readPage = (cursor?: string) => wb.call(kb.export, { params: base.params, query: { cursor } })
     const { nextCursor } = await readPage()
     expect(nextCursor).not.toBeNull()
@@ -434,8 +435,6 @@ describe('a reindex and exported files', () => {
     await reindex(wb, base, { embeddingServiceId })
     await expect(readPage(nextCursor!)).rejects.toMatchObject({ code: 'invalid_cursor' })
     expect(JSON.parse((await readPage()).lines[0]!).embedding).toMatchObject({ modelName: 'm5' })
-    expect(first.received.length).toBeGreaterThan(0)
-    expect(provider.received.length).toBeGreaterThan(0)
   })
 
   test('an imported file keeps its pages, and can be reindexed when its import is complete', async () => {
