@@ -113,10 +113,11 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
   })),
-  probeEachDocument('documents.explain', ({ base, documentId }) => ({
-    knowledgeBaseId: base.knowledgeBaseId,
-    documentId,
-  })),
+  probeEachDocument(
+    'documents.explain',
+    ({ base, documentId }) => ({ knowledgeBaseId: base.knowledgeBaseId, documentId }),
+    'refuses',
+  ),
   probeEachDocument('documents.chunks', ({ base, documentId }) => ({
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
