@@ -3,6 +3,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { homeFolder } from '../src/cli/environment.ts'
+import { ingestedFolders } from '../src/cli/ingest/ingested-folders.ts'
 import { ingestSummaryJson } from '../src/cli/ingest/summary.ts'
 import { typedProgram } from '../src/cli/launch-command.ts'
 import { printPassages } from '../src/cli/passages/print-passages.ts'
@@ -50,7 +51,10 @@ export default class Quickstart extends WbCommand {
   private show(result: QuickstartResult, kind: ResolvedRuntime['kind']): void {
     const { question, passages } = result
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
-    printPassages(this.output, question, passages, { explain: false })
+    printPassages(this.output, question, passages, {
+      explain: false,
+      foldersOf: passage => ingestedFolders(this.profile, passage),
+    })
     this.output.note(
       ['  Next', ...nextStepLines(result, this.output, { program: typedProgram(this.io), kind })].join('\n'),
     )

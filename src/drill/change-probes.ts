@@ -12,7 +12,6 @@ import {
   type RouteProbe,
   refuses,
 } from './probe.ts'
-import { trashProbes } from './trash-probes.ts'
 
 /** First line of a file from a workspace with row-level access, whose documents only a caller with `manage:access` may import. */
 const importHeader = JSON.stringify({
@@ -309,5 +308,4 @@ export const changeProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Rou
     'apiKeys.revoke',
     'workspaces.delete',
   ].map(needsScope),
-  ...trashProbes,
 ])

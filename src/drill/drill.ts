@@ -25,6 +25,7 @@ import { fileForm, question, type RouteProbe } from './probe.ts'
 import { historyProbes, readOwnDocuments, readProbes } from './read-probes.ts'
 import { routeLine, workspaceRoutes } from './route-names.ts'
 import { routesWithoutContent } from './routes-without-content.ts'
+import { trashProbes } from './trash-probes.ts'
 
 export interface DrillDependencies {
   /** Sends a request to a runtime that has a copy of the store, and that cannot use the network. */
@@ -87,6 +88,7 @@ export async function runDrill(deps: DrillDependencies): Promise<DrillReport> {
     deps.onProgress(done, contexts.length)
     await runProbes(readProbes, context)
   }
+  for (const context of contexts) await runProbes(trashProbes, context)
   for (const context of contexts) await runProbes(changeProbes, context)
   await checkIntegrity(run, fixture)
   return {

@@ -56,8 +56,11 @@ function probeBulkChange(name: string, field: 'restored' | 'deleted'): [string, 
   return [name, refuses(execute)]
 }
 
-/** Probes of the trash. Each restores what it has deleted. */
-export const trashProbes: readonly (readonly [string, RouteProbe])[] = [
+/**
+ * Probes of the trash. Each restores what it has deleted, so they run before the probes of changes, which create documents with
+ * the same file names.
+ */
+export const trashProbes: ReadonlyMap<string, RouteProbe> = new Map<string, RouteProbe>([
   [
     'trash.list',
     shows(
@@ -92,4 +95,4 @@ export const trashProbes: readonly (readonly [string, RouteProbe])[] = [
   ],
   probeBulkChange('trash.bulkRestore', 'restored'),
   probeBulkChange('trash.bulkDelete', 'deleted'),
-]
+])

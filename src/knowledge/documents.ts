@@ -276,7 +276,9 @@ export class Documents {
       const isKept = this.parts.isTrashEnabled && canRestore && !permanently
       const deletedAt = timestamp(this.parts.clock)
       const copy = isKept
-        ? await trashWrites(context, stored.row, { deletionId, deletedAt })
+        ? await this.parts.bases.withDeletionCheck(documentKey, () =>
+            trashWrites(context, stored.row, { deletionId, deletedAt }),
+          )
         : { rows: [], changes: [] }
       const outcome = await context.store.write(
         [...copy.changes, { op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],

@@ -9,6 +9,7 @@ import type { RouteProbe } from '../../src/drill/probe.ts'
 import { historyProbes, readProbes } from '../../src/drill/read-probes.ts'
 import { workspaceRoutes } from '../../src/drill/route-names.ts'
 import { routesWithoutContent } from '../../src/drill/routes-without-content.ts'
+import { trashProbes } from '../../src/drill/trash-probes.ts'
 import type { RuntimeOverrides } from '../../src/runtime.ts'
 import type { Stored } from '../../src/storage/rows.ts'
 import { openRestrictedWorkspace } from './restricted-workspace.ts'
@@ -52,7 +53,9 @@ async function drill(
 
 test('each route below a workspace is tested in a drill, or declared to have no content', () => {
   const declared = [...workspaceRoutes.keys()].sort()
-  const tested = [plantingRoutes, historyProbes, readProbes, changeProbes].flatMap(each => [...each.keys()])
+  const tested = [plantingRoutes, historyProbes, readProbes, trashProbes, changeProbes].flatMap(each => [
+    ...each.keys(),
+  ])
   expect([...tested, ...routesWithoutContent.keys()].sort()).toEqual(declared)
 })
 
@@ -66,7 +69,9 @@ test('a drill finds no leaks, and each route shows canaries or refuses requests 
   expect(report.policies.map(({ dsl }) => dsl)).toEqual([null, teamPolicy])
   const proofs = new Map([
     ...plantingRoutes,
-    ...[...historyProbes, ...readProbes, ...changeProbes].map(([name, { proof }]) => [name, proof] as const),
+    ...[...historyProbes, ...readProbes, ...trashProbes, ...changeProbes].map(
+      ([name, { proof }]) => [name, proof] as const,
+    ),
   ])
   const results = new Map(report.routes.map(result => [result.name, result]))
   for (const [name, proof] of proofs) {

@@ -24,6 +24,7 @@ function readableOutput(text: string): string {
     .replaceAll('\x1b', '␛')
     .replace(/\d+ (?:s|min) ago|\bnow\b/g, 'AGO')
     .replace(/[0-9a-f-]{36}/g, 'ID')
+    .replace(/file:\/\/\S*(?=\/papers\/)/g, 'file://HOME')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/request [0-9A-Z]{26}/g, 'request REQUEST')
     .replace(/ +\n/g, '\n')

@@ -87,5 +87,5 @@ export async function runInFakeTerminal(
 
 /** Removes control sequences. */
 export function stripSequences(text: string): string {
-  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll('\r\n', '\n')
+  return text.replace(/\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;;[^\x1b]*\x1b\\/g, '').replaceAll('\r\n', '\n')
 }

@@ -10,7 +10,7 @@ import { makeBase } from '../harness/resources.ts'
 import { openTestChat, type TestChat } from '../harness/test-chat.ts'
 import { unknownId } from './shapes.ts'
 
-/** Statuses of examples that depend on state: a pending approval, an identity provider or a remote database. */
+/** Statuses of examples that depend on state: a pending approval, an identity provider, a begun import or a remote database. */
 const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'auth.deviceToken': [404, 'not_configured'],
   'auth.deviceRefresh': [404, 'not_configured'],
@@ -18,6 +18,7 @@ const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'accessTools.viewers': [404, 'knowledge_base_not_found'],
   'accessTools.documents': [404, 'knowledge_base_not_found'],
   'accessTools.diff': [404, 'knowledge_base_not_found'],
+  'kb.importLines': [409, 'conflict'],
   'kb.whyNot': [404, 'document_not_found'],
   'playground.execute': [422, 'unsupported_workspace_kind'],
   'mcpServers.review': [409, 'conflict'],

@@ -3,6 +3,7 @@ import { WbError } from '../../contract/errors.ts'
 import { type DocumentText, findContext, joinDocumentText, type PassageContext } from '../passages/context.ts'
 import type { CitedDocument } from '../passages/last-search.ts'
 import type { TextRange } from '../passages/matches.ts'
+import type { PassagePlace } from '../passages/place.ts'
 import { isMarkdownDocument } from '../passages/print-passages.ts'
 import { readDocumentChunks } from './chunks.ts'
 
@@ -17,6 +18,8 @@ export interface DocumentView extends CitedDocument {
   readonly isMarkdown: boolean
   /** Range of the cited chunk; undefined if no chunk was cited, or it was deleted. */
   readonly cited?: TextRange
+  /** Place in the file at which the cited chunk starts; undefined if it has none. */
+  readonly place?: PassagePlace | undefined
   /** Context of the cited chunk. */
   readonly context?: PassageContext
 }
@@ -32,10 +35,10 @@ export async function readDocumentView(
   isWhole: boolean,
 ): Promise<DocumentView> {
   const isMarkdown = isMarkdownDocument(citedDocument)
-  const { text, cited } = await readVisibleText(client, citedDocument, isWhole)
+  const { text, cited, place } = await readVisibleText(client, citedDocument, isWhole)
   const context = cited && findContext(text, cited, isMarkdown)
   const part = isWhole ? { start: 0, end: text.length } : context?.context
-  return { ...citedDocument, text, isWhole, isMarkdown, part, cited, context }
+  return { ...citedDocument, text, isWhole, isMarkdown, part, cited, place, context }
 }
 
 async function readVisibleText(

@@ -12,6 +12,7 @@ import { pagesDefault } from '../web-sources/crawl.ts'
 import { findOrCreateBase } from './find-or-create-base.ts'
 import { ingest } from './ingest.ts'
 import { planIngest, printIngestPlan } from './ingest-plan.ts'
+import { storeIngestedFolders } from './ingested-folders.ts'
 import { type IngestSelection, readSources, selectStdin } from './sources.ts'
 import { type IngestSummary, printIngestSummary } from './summary.ts'
 import { isRemote, withSources } from './with-sources.ts'
@@ -111,6 +112,11 @@ export abstract class IngestCommand extends WbCommand {
         return isAllowed
       },
     })
+    storeIngestedFolders(
+      this.profile,
+      base,
+      paths.filter(path => path !== '-' && !isRemote(path)).map(path => resolveTypedPath(io.cwd, path)),
+    )
     if (created) output.note(`  created knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'wait' : 'detach') : undefined
     const { summary, interruption } = await withSources(

@@ -74,12 +74,6 @@ async function countTexts(
     signal.throwIfAborted()
     if (item.kind === 'failed') tally.countFailure(item.problem)
     else if (item.kind === 'skipped') tally.countSkipped(item)
-    else if ('file' in item.source)
-      tally.countSkipped({
-        path: item.source.path,
-        category: 'files to convert',
-        reason: 'not estimated, because only the runtime can read them',
-      })
     else {
       const { source } = item
       const hash = source.hash ?? ('body' in source ? sha256(source.body.text) : '')

@@ -3,6 +3,7 @@ import type { Chunk } from '../../contract/documents.ts'
 import { joinChunks } from './join-chunks.ts'
 import { headingsIn, sectionAt, widenToWords } from './markdown.ts'
 import type { TextRange } from './matches.ts'
+import { type PassagePlace, placeOf } from './place.ts'
 
 /** Maximum number of characters to show before and after a passage of a long section. */
 const contextCharsMax = 800
@@ -12,6 +13,8 @@ export interface DocumentText {
   readonly text: string
   /** Position of the cited chunk; undefined if no chunk is cited, or it was deleted. */
   readonly cited?: TextRange
+  /** Place in the file at which the cited chunk starts; undefined if it has none. */
+  readonly place?: PassagePlace | undefined
 }
 
 /** The part of a document to read. */
@@ -31,13 +34,17 @@ export async function joinDocumentText(
 ): Promise<DocumentText> {
   const texts: string[] = []
   let citedIndex: number | undefined
+  let place: PassagePlace | undefined
   let charsAfterCited = 0
   let isCut = false
-  for await (const { chunkIndex: index, text } of chunks) {
+  for await (const { chunkIndex: index, text, payload } of chunks) {
     const chunk = text ?? ''
     // Subtracts the longest possible overlap, to count only characters that are certainly new.
     if (citedIndex !== undefined) charsAfterCited += chunk.length - (overlapsOf(texts.at(-1)!, chunk)[0] ?? 0)
-    else if (index !== null && index === chunkIndex) citedIndex = texts.length
+    else if (index !== null && index === chunkIndex) {
+      citedIndex = texts.length
+      place = placeOf(payload)
+    }
     texts.push(chunk)
     isCut = !isWhole && citedIndex !== undefined && charsAfterCited > contextCharsMax
     if (isCut) break
@@ -45,7 +52,7 @@ export async function joinDocumentText(
   const { text, starts } = joinChunks(texts, isCut ? null : contentHash)
   if (citedIndex === undefined) return { text }
   const start = starts[citedIndex]!
-  return { text, cited: { start, end: start + texts[citedIndex]!.length } }
+  return { text, cited: { start, end: start + texts[citedIndex]!.length }, place }
 }
 
 /** A passage, and the part of the document to show with it: its section, or a part of a long section. */

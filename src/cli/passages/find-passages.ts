@@ -3,8 +3,9 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
+import { sectionPayloadKey } from '../../contract/payload-keys.ts'
 import type { SearchExplanation } from '../../contract/search-explanation.ts'
+import { type PassagePlace, placeOf } from './place.ts'
 
 /** Number of consecutive results that {@link hitsPerDocumentMax} applies to. */
 const rankGroupSize = 10
@@ -39,12 +40,6 @@ export interface Passage {
   readonly place?: PassagePlace | undefined
   /** Document of the passage; undefined if it was deleted, or the passage has no document. */
   readonly document: Document | undefined
-}
-
-/** A page or slide, or a sheet of a spreadsheet. */
-export interface PassagePlace {
-  readonly kind: keyof typeof placePayloadKeys
-  readonly value: number | string
 }
 
 export interface SearchContext {
@@ -160,7 +155,7 @@ export async function withDocuments(
       ...(hit.chunks && hit.chunks.first < hit.chunks.last && { chunks: hit.chunks }),
       section: payloadText(hit, sectionPayloadKey),
       alsoIn: 'alsoIn' in hit ? hit.alsoIn?.map(other => other.knowledgeBaseId) : undefined,
-      place: placeOf(hit),
+      place: placeOf(hit.payload ?? {}),
       document: documentId === null ? undefined : documentsByKey.get(keyOf(documentId, knowledgeBaseId)),
     }
   })
@@ -198,15 +193,6 @@ export async function fetchDocument(
 /** Returns true for a number from 0 to 1. Needed because the client does not validate responses. */
 function isCoverage(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
-}
-
-/** Returns the page, slide or sheet in which a hit starts; undefined if it has none. */
-function placeOf({ payload = {} }: SearchHit): PassagePlace | undefined {
-  for (const kind of ['page', 'slide', 'sheet'] as const) {
-    const value = payload[placePayloadKeys[kind]]
-    if (typeof value === 'number' || typeof value === 'string') return { kind, value }
-  }
-  return undefined
 }
 
 function payloadText(hit: SearchHit, key: string): string | undefined {

@@ -8,6 +8,7 @@ import { describeWeights, explanationLines } from './explanation-lines.ts'
 import type { Passage } from './find-passages.ts'
 import { readMarkdown, sectionAt } from './markdown.ts'
 import { matchesIn, stemsOf } from './matches.ts'
+import { sourceAddress } from './source-address.ts'
 
 const barSteps = 5
 /** Values of `ingestParser` for files that were converted to Markdown. */
@@ -39,12 +40,15 @@ export function formatScores({ coverage, score }: Pick<Passage, 'coverage' | 'sc
 /** Names of knowledge bases by ID, for passages from several knowledge bases. */
 export type BaseNames = ReadonlyMap<string, string>
 
+/** Returns the folders on this machine that were ingested into the knowledge base of a passage. */
+type FoldersOf = (passage: Pick<Passage, 'knowledgeBaseId'>) => readonly string[]
+
 /** Prints passages: as cards in a terminal, as tab-separated lines in a pipe. */
 export function printPassages(
   output: Output,
   question: string,
   passages: readonly Passage[],
-  { explain, names }: { explain: boolean; names?: BaseNames },
+  { explain, names, foldersOf }: { explain: boolean; names?: BaseNames; foldersOf: FoldersOf },
 ): void {
   if (!output.interactive) {
     for (const passage of passages) output.result(pipeRow(passage, names))
@@ -59,7 +63,7 @@ export function printPassages(
     for (const line of [...lines, '']) output.result(output.style.dim(line))
   }
   for (const passage of passages) {
-    for (const line of cardLines(output, { passage, stems, names, explain })) output.result(line)
+    printCard(output, { passage, stems, names, explain, foldersOf })
     output.result('')
   }
 }
@@ -85,9 +89,10 @@ interface Card {
   readonly stems: ReadonlySet<string>
   readonly names: BaseNames | undefined
   readonly explain: boolean
+  readonly foldersOf: FoldersOf
 }
 
-function* cardLines(output: Output, { passage, stems, names, explain }: Card): Generator<string> {
+function printCard(output: Output, { passage, stems, names, explain, foldersOf }: Card): void {
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
@@ -99,17 +104,18 @@ function* cardLines(output: Output, { passage, stems, names, explain }: Card): G
   })
   const heading = section ? `${passageTitle(passage)} › ${section}` : passageTitle(passage)
   const title = truncate(heading, titleWidth)
-  yield `${number} ${style.strong(pad(title, titleWidth))}  ${scores.text}`.trimEnd()
-  for (const line of lines) yield indent + highlightMatches(line, style.mark)
-  for (const line of sourceLines(passage, width, names)) yield style.dim(line)
+  output.result(`${number} ${style.strong(pad(title, titleWidth))}  ${scores.text}`.trimEnd())
+  for (const line of lines) output.result(indent + highlightMatches(line, style.mark))
+  const address = sourceAddress(passage, foldersOf(passage))
+  for (const line of sourceLines(passage, width, names)) output.result(style.dim(line), address)
   const others = (passage.alsoIn ?? []).map(id => names?.get(id) ?? id)
   if (others.length > 0)
     for (const line of wrapLine(`${indent}also in ${plainLine(others.join(', '))}`, width, indent.length))
-      yield style.dim(line)
+      output.result(style.dim(line))
   if (!explain || !passage.explanation) return
-  yield ''
+  output.result('')
   for (const { text, isDim } of explanationLines(passage.explanation, width - indent.length))
-    yield indent + (isDim ? style.dim(text) : text)
+    output.result(indent + (isDim ? style.dim(text) : text))
 }
 
 /** Returns the text at the end of a card's first line, and its width in cells. */

@@ -4,6 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
 import { findFilter } from '../find/filter.ts'
 import type { ResolveContext } from '../find/resolve.ts'
+import { ingestedFolders } from '../ingest/ingested-folders.ts'
 import { describeEmptyResult } from './empty-result.ts'
 import { findPassages, search } from './find-passages.ts'
 import { storeSearch, toCitedHits } from './last-search.ts'
@@ -64,7 +65,12 @@ export abstract class SearchCommand extends WbCommand {
     }
     const passages = await this.waitFor('searching', findPassages(context, flags))
     if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
-    printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
+    const names = 'names' in base ? base.names : undefined
+    printPassages(output, question, passages, {
+      ...flags,
+      names,
+      foldersOf: passage => ingestedFolders(this.profile, passage),
+    })
     if (storeSearch(this.profile, toCitedHits(base, passages)) && output.interactive)
       output.suggest('wb documents show 1')
   }

@@ -8,9 +8,11 @@ import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { documentName } from '../fields/resources.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { ingest } from '../ingest/ingest.ts'
+import { storeIngestedFolders } from '../ingest/ingested-folders.ts'
 import { detailLines, formatElapsed, type IngestSummary } from '../ingest/summary.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { storeSearch, toCitedHits } from '../passages/last-search.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 import type { Profile } from '../settings/profile.ts'
 import { formatCounted, type Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
@@ -69,6 +71,12 @@ export async function quickstart(
     plan.name,
   )
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
+  const { paths, cwd } = plan.selection
+  storeIngestedFolders(
+    profile,
+    base,
+    paths.map(path => resolveTypedPath(cwd, path)),
+  )
   const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.selection)
   for (const line of detailLines(output, summary.tally, false)) output.warn(line)
   if (interruption) throw interruption.error

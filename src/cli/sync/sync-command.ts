@@ -5,6 +5,7 @@ import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
 import { type FindOrCreateBaseOptions, findOrCreateBase } from '../ingest/find-or-create-base.ts'
+import { storeIngestedFolders } from '../ingest/ingested-folders.ts'
 import { systemFailure } from '../ingest/read-text.ts'
 import { isTemporaryFailure } from '../is-temporary-failure.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
@@ -63,6 +64,7 @@ export abstract class SyncCommand extends WbCommand {
     })
     if (created) this.output.note(`  created knowledge base ${base.name}`)
     const folderId = flags.as ?? folderIdOf(folder)
+    storeIngestedFolders(this.profile, base, [folder])
     const synced = { base, folder, folderId, reader: new FolderReader(folder) }
     await this.#syncOnce(synced, flags)
     if (flags.watch && !flags['dry-run']) await this.#watch(synced, flags)

@@ -1,7 +1,7 @@
 import { formatAgo, formatDue, formatTimeOfDay } from './duration.ts'
 import type { JqFilter } from './jq.ts'
 import type { Style } from './style.ts'
-import { type StatusTone, styleFor } from './style.ts'
+import { linkText, type StatusTone, styleFor } from './style.ts'
 import {
   displayWidth,
   keepStylesOnly,
@@ -88,11 +88,13 @@ export class Output {
   /** True if the result is shown in a terminal. */
   readonly interactive: boolean
   readonly json: boolean
+  readonly #hasLinks: boolean
 
   constructor(private readonly options: OutputOptions) {
     this.json = options.json || options.filter !== undefined
     this.interactive = options.stdout.isTTY === true && !this.json
-    this.style = styleFor(options.useColor && options.stdout.isTTY === true)
+    this.#hasLinks = options.useColor && options.stdout.isTTY === true
+    this.style = styleFor(this.#hasLinks)
     this.errorStyle = styleFor(options.useColor && options.stderr.isTTY === true)
   }
 
@@ -106,9 +108,15 @@ export class Output {
     return this.options.stdout.isTTY ? columnsOf(this.options.stdout) : Number.POSITIVE_INFINITY
   }
 
-  /** Writes a line or several lines to stdout: to a pipe unchanged, to a terminal without control characters. */
-  result(text: string): void {
-    const printedText = this.options.stdout.isTTY ? keepStylesOnly(text) : text
+  /**
+   * Writes a line or several lines to stdout: to a pipe unchanged, to a terminal without control characters.
+   *
+   * @param address  URL to which the line links, in a terminal with colors
+   */
+  result(text: string, address?: string): void {
+    const styledText = this.options.stdout.isTTY ? keepStylesOnly(text) : text
+    const isLink = address !== undefined && this.#hasLinks
+    const printedText = isLink ? linkText(styledText, address) : styledText
     this.options.stdout.write(printedText.endsWith('\n') ? printedText : `${printedText}\n`)
   }
 

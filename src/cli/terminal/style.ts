@@ -45,3 +45,17 @@ const colorStyle: Style = {
 export function styleFor(useColor: boolean): Style {
   return useColor ? colorStyle : plainStyle
 }
+
+const urlPattern = /^(?:file|https?):[\x21-\x7e]+$/
+
+/**
+ * Makes a line without line breaks a link, except for the white space at its start. Terminals that do not support links show
+ * only the text.
+ *
+ * @param address  a URL; returns the line unchanged if it is not the encoded URL of a file or a web page
+ */
+export function linkText(line: string, address: string): string {
+  if (!urlPattern.test(address)) return line
+  const [, start = '', text = ''] = /^((?:\s|\x1b\[[0-9;]*m)*)(.*)$/.exec(line) ?? []
+  return `${start}\x1b]8;;${address}\x1b\\${text}\x1b]8;;\x1b\\`
+}

@@ -24,7 +24,8 @@ interface Passage {
   readonly candidate: ShapedCandidate
   /** Rank of the candidate before joining, from 1. */
   readonly from: number
-  readonly range?: ChunkRange
+  /** Undefined if the candidate cannot be joined. Gets shorter if a chunk in it becomes another passage. */
+  range?: ChunkRange
   /** Part of the range that consists of the candidate and merged ones. */
   readonly merged?: ChunkRange
 }
@@ -40,7 +41,7 @@ export function joinNeighbors(candidates: readonly ShapedCandidate[], neighbors:
   if (neighbors === 0) return [...candidates]
   const viewsOf = groupViews(candidates)
   const passages: Passage[] = []
-  const byDocument = new Map<string, Passage[]>()
+  const ownersOf = new Map<string, Map<number, Passage>>()
   for (const [index, candidate] of candidates.entries()) {
     const from = index + 1
     const { chunkIndex } = candidate.view
@@ -52,18 +53,19 @@ export function joinNeighbors(candidates: readonly ShapedCandidate[], neighbors:
       continue
     }
     if (!views.has(chunkIndex)) continue
-    const others = (byDocument.get(document) ?? []).map(other => withoutChunk(other, chunkIndex))
-    const range = freeRange(others, chunkIndex, neighbors)
+    const owners = ownersOf.get(document) ?? new Map<number, Passage>()
+    ownersOf.set(document, owners)
+    releaseChunk(owners, chunkIndex)
+    const range = freeRange(owners, chunkIndex, neighbors)
     const merged = fittingRange(views, { first: chunkIndex, last: chunkIndex }, range)
     for (let at = merged.first; at <= merged.last; at++) views.delete(at)
     const passage = { candidate, from, range, merged }
-    byDocument.set(document, [...others, passage])
+    for (let at = range.first; at <= range.last; at++) owners.set(at, passage)
     passages.push(passage)
   }
-  const ranges = new Map([...byDocument.values()].flat().map(({ candidate, range }) => [candidate, range]))
-  return passages.map(({ candidate, from, merged }, index) => ({
+  return passages.map(({ candidate, from, range, merged }, index) => ({
     ...candidate,
-    ...(merged && { range: ranges.get(candidate)!, merged }),
+    ...(merged && { range, merged }),
     changes: {
       ...candidate.changes,
       neighbors: { merged: merged ? lengthOf(merged) - 1 : 0, from, to: index + 1 },
@@ -80,23 +82,23 @@ function groupViews(candidates: readonly ShapedCandidate[]): Map<string, Map<num
   return groups
 }
 
-/** Cuts a chunk, and what is behind it, off the range of a passage. */
-function withoutChunk(passage: Passage, chunkIndex: number): Passage {
-  const { range, merged } = passage
-  if (!range || !merged || chunkIndex < range.first || chunkIndex > range.last) return passage
-  const cut =
-    chunkIndex > merged.last ? { ...range, last: chunkIndex - 1 } : { ...range, first: chunkIndex + 1 }
-  return { ...passage, range: cut }
+/** Cuts a chunk, and what is behind it, off the passage whose range contains it. */
+function releaseChunk(owners: Map<number, Passage>, chunkIndex: number): void {
+  const owner = owners.get(chunkIndex)
+  if (!owner?.range || !owner.merged) return
+  const { first, last } = owner.range
+  const isAfter = chunkIndex > owner.merged.last
+  const cut = isAfter ? { first: chunkIndex, last } : { first, last: chunkIndex }
+  owner.range = isAfter ? { first, last: chunkIndex - 1 } : { first: chunkIndex + 1, last }
+  for (let at = cut.first; at <= cut.last; at++) owners.delete(at)
 }
 
 /** Returns the range around a chunk that does not overlap other passages. */
-function freeRange(others: readonly Passage[], chunkIndex: number, neighbors: number): ChunkRange {
-  let first = Math.max(0, chunkIndex - neighbors)
-  let last = chunkIndex + neighbors
-  for (const { range } of others) {
-    if (range && range.last < chunkIndex) first = Math.max(first, range.last + 1)
-    if (range && range.first > chunkIndex) last = Math.min(last, range.first - 1)
-  }
+function freeRange(owners: ReadonlyMap<number, Passage>, chunkIndex: number, neighbors: number): ChunkRange {
+  let first = chunkIndex
+  let last = chunkIndex
+  while (first > Math.max(0, chunkIndex - neighbors) && !owners.has(first - 1)) first--
+  while (last < chunkIndex + neighbors && !owners.has(last + 1)) last++
   return { first, last }
 }
 
