@@ -8,7 +8,7 @@ export default class KbRename extends WbCommand {
   static override summary = 'change the name of a knowledge base'
   static override description =
     'The documents and the ID stay the same, so agents and saved filters that use the knowledge base keep working. You can use the old name for a new knowledge base.'
-  static override examples = ['wb kb rename handbook manual', 'wb kb rename papers archive --json']
+  static override examples = ['wb kb rename handbook manual', 'wb kb rename papers library --json']
   static override args = {
     name: existingArg(knowledgeBaseChoices, 'name or ID'),
     to: Args.string({ required: true, description: 'new name' }),
