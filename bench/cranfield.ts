@@ -1,7 +1,7 @@
 /**
  * Measures retrieval quality over HTTP with default settings, on a collection in BEIR format.
  *
- * npm run bench:cranfield -- [DATA_FOLDER] [--chunker whole]
+ * npm run bench:cranfield -- [DATA_FOLDER] [--chunker whole|PRESET]
  */
 import { parseArgs } from 'node:util'
 import { relevantHits } from '../src/agents/chat/relevance.ts'
@@ -55,8 +55,9 @@ const modes: Record<string, object> = {
 
 const server = await startServer(undefined, { env: { WB_SEMANTIC_SEARCH: 'on' } })
 try {
-  const base = await createBase(server)
-  const sourceIds = await ingestCorpus(server, base, folder, { isWhole: values.chunker === 'whole' })
+  const isWhole = values.chunker === 'whole'
+  const base = await createBase(server, { chunker: isWhole ? undefined : values.chunker })
+  const sourceIds = await ingestCorpus(server, base, folder, { isWhole })
   await untilFitted(server, base, 600)
   const rows: string[][] = []
   for (const [name, mode] of Object.entries(modes))

@@ -54,7 +54,7 @@ const server = await startServer(undefined, {
   env: { WB_SEMANTIC_SEARCH: values.semantic ? 'on' : 'off' },
 })
 try {
-  const base = await createBase(server, values.hybrid ? undefined : 3)
+  const base = await createBase(server, values.hybrid ? {} : { dimension: 3 })
   const asked: RandomChunk[] = []
   const started = performance.now()
   for (let first = 0; first < chunkCount; first += recordsPerRequest) {

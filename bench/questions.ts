@@ -2,15 +2,24 @@
  * Measures how well a search finds the passages that answer questions in the words of the text, in other words, and as whole
  * paragraphs: over HTTP, with and without the sentence model, on the half of the questions that no setting was chosen on.
  *
- * npm run bench:questions -- [tune|held-out]
+ * npm run bench:questions -- [tune|held-out] [--pages] [--chunker PRESET]
+ *
+ * With `--pages`, the sections of a page are one Markdown document, and a hit counts for the sections that its chunk contains.
  */
+
 import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
 import { questionFolders, readGrades, readQuestions, reciprocalRank } from '../test/harness/beir.ts'
 import { ingestCorpus } from './beir-base.ts'
-import { call, createBase, remove, startServer, untilFitted } from './server.ts'
+import { ingestPages } from './pages.ts'
+import { call, createBase, remove, type Server, startServer, untilFitted } from './server.ts'
 import { mean, median, table } from './statistics.ts'
 
-const half = process.argv[2] ?? 'held-out'
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { pages: { type: 'boolean' }, chunker: { type: 'string' } },
+})
+const half = positionals[0] ?? 'held-out'
 const kinds = ['rephrased', 'plain', 'paragraph'] as const
 const modes = {
   words: { hybrid: true, lexicalWeight: 1 },
@@ -24,11 +33,25 @@ interface Measured {
   readonly ms: number
 }
 
+interface Hit {
+  readonly payload: { readonly documentId: string; readonly chunkText: string }
+}
+
+/** Returns a function that returns the sections of a hit. */
+async function ingest(server: Server, base: string, folder: string): Promise<(hit: Hit) => string[]> {
+  if (values.pages) {
+    const sectionsOf = await ingestPages(server, base, folder)
+    return ({ payload }) => sectionsOf(payload.documentId, payload.chunkText)
+  }
+  const sourceIds = await ingestCorpus(server, base, folder)
+  return ({ payload }) => [sourceIds.get(payload.documentId)!]
+}
+
 async function measure(semantic: 'on' | 'off', folder: string): Promise<Map<string, Measured[]>> {
   const server = await startServer(undefined, { env: { WB_SEMANTIC_SEARCH: semantic } })
   try {
-    const base = await createBase(server)
-    const sourceIds = await ingestCorpus(server, base, folder)
+    const base = await createBase(server, { chunker: values.chunker })
+    const sectionsOf = await ingest(server, base, folder)
     await untilFitted(server, base, 300)
     const grades = readGrades(folder)
     const measured = new Map<string, Measured[]>()
@@ -37,13 +60,13 @@ async function measure(semantic: 'on' | 'off', folder: string): Promise<Map<stri
       for (const { _id, text, metadata } of readQuestions(folder)) {
         if (metadata.half !== half) continue
         const started = performance.now()
-        const hits = await call<{ payload: { documentId: string } }[]>(server, 'POST', `${base}/search`, {
+        const hits = await call<Hit[]>(server, 'POST', `${base}/search`, {
           text,
           topK: 100,
           ...mode,
         })
         const ms = performance.now() - started
-        const ranking = [...new Set(hits.map(hit => sourceIds.get(hit.payload.documentId)!))]
+        const ranking = [...new Set(hits.flatMap(sectionsOf))]
         results.push({ kind: metadata.kind, rank: reciprocalRank(ranking, grades.get(_id)!), ms })
       }
       measured.set(name, results)

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { chunkingPresets } from '../src/contract/services/presets.ts'
 import { fitSampleMax } from '../src/models/lsa.ts'
 
 const bin = join(import.meta.dirname, '../bin/run.js')
@@ -107,7 +108,10 @@ export async function call<T>(
  *
  * @param dimension  dimension of the vectors of its records; absent for the built-in embedder
  */
-export async function createBase(server: Server, dimension?: number): Promise<string> {
+export async function createBase(
+  server: Server,
+  { dimension, chunker }: { dimension?: number; chunker?: string | undefined } = {},
+): Promise<string> {
   const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
     name: 'bench',
   })
@@ -121,11 +125,19 @@ export async function createBase(server: Server, dimension?: number): Promise<st
   const embedding =
     service &&
     (await call<{ embeddingServiceId: string }>(server, 'POST', `${workspace}/embedding-services`, service))
+  const preset = chunker && chunkingPresets[chunker as keyof typeof chunkingPresets]
+  const chunking =
+    preset &&
+    (await call<{ chunkingServiceId: string }>(server, 'POST', `${workspace}/chunking-services`, preset))
   const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(
     server,
     'POST',
     `${workspace}/knowledge-bases`,
-    { name: 'bench', ...(embedding && { embeddingServiceId: embedding.embeddingServiceId }) },
+    {
+      name: 'bench',
+      ...(embedding && { embeddingServiceId: embedding.embeddingServiceId }),
+      ...(chunking && { chunkingServiceId: chunking.chunkingServiceId }),
+    },
   )
   return `${workspace}/knowledge-bases/${knowledgeBaseId}`
 }

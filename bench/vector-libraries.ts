@@ -138,7 +138,7 @@ const http: VectorLibrary = {
   name: 'Workbase, over HTTP',
   async insert({ folder, dimension }) {
     const server = await startServer(folder, { config: unlimited })
-    const path = await createBase(server, dimension)
+    const path = await createBase(server, { dimension })
     writeFileSync(join(folder, 'path'), path)
     const rowsPerRequest = 500
     return {

@@ -123,7 +123,7 @@ function latencyRow(name: string, sample: readonly number[]): string[] {
 }
 
 let server = await startServer(undefined, { config: unlimited })
-const path = await createBase(server, dimension)
+const path = await createBase(server, { dimension })
 const stored: Float32Array[] = []
 const seconds = await insert({ server, path }, stored)
 const queries = Array.from({ length: queryCount }, createVector)

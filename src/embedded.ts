@@ -25,7 +25,8 @@ import type { Probe } from './contract/runtime-routes.ts'
 import type { DrillDependencies } from './drill/drill.ts'
 import type { DrillReport } from './drill/drill-report.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
-import type { BoundChunker, ChunkerSettings } from './knowledge/chunk/index.ts'
+import type { ChunkerSettings } from './knowledge/chunk/index.ts'
+import type { StructuredIngest } from './knowledge/ingest/structured-ingest.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
 import type { Runtime, RuntimeOverrides } from './runtime.ts'
@@ -39,17 +40,18 @@ import type { ReadableTable, StoreCheck } from './storage/storage-driver.ts'
 
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
 
+/** A text, and how an ingest would read its structure. */
+export type LocalText = Pick<StructuredIngest, 'text' | 'layout' | 'sourceFilename' | 'fileType'> & {
+  readonly title: string | null
+}
+
 /** Reads the text of files on this machine, as a runtime does with uploaded files. */
 export interface LocalFileReader {
   /**
    * @param content  path or bytes of the file
    * @throws unsupported_file_type, extraction_failed
    */
-  read(
-    content: string | Uint8Array,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<{ text: string; title?: string | null }>
+  read(content: string | Uint8Array, name: string, signal: AbortSignal): Promise<LocalText>
   close(): Promise<void>
 }
 
@@ -60,12 +62,18 @@ export async function openFileReader(): Promise<LocalFileReader> {
   return {
     async read(content, name, signal) {
       const turn = { workspaceId: '', member: '', signal }
-      if (typeof content === 'string') return reader.read({ path: content, name, type: '' }, true, turn)
+      const read = async (path: string): Promise<LocalText> => {
+        const file = await reader.read({ path, name, type: '' }, true, turn)
+        const { text, title = null, places = [] } = file
+        const layout = file.format === 'text' ? undefined : { isMarkdown: true, places }
+        return { text, title, layout, sourceFilename: name, fileType: null }
+      }
+      if (typeof content === 'string') return read(content)
       const folder = mkdtempSync(join(tmpdir(), `wb-read-${process.pid}-`))
       try {
         const path = join(folder, 'file')
         writeFileSync(path, content)
-        return await reader.read({ path, name, type: '' }, true, turn)
+        return await read(path)
       } finally {
         rmSync(folder, { recursive: true, force: true })
       }
@@ -74,10 +82,21 @@ export async function openFileReader(): Promise<LocalFileReader> {
   }
 }
 
-/** Loads the chunkers, and returns that of a service. @throws invalid_chunker */
-export async function openChunker(service: ChunkerSettings): Promise<BoundChunker> {
-  const chunkers = await import('./knowledge/chunk/index.ts')
-  return chunkers.createChunker(service)
+/**
+ * Loads the chunkers, and returns a function that splits a text as an ingest would. It returns the texts that embedding models get,
+ * and throws invalid_chunker.
+ */
+export async function openChunker(service: ChunkerSettings): Promise<(text: LocalText) => string[]> {
+  const [{ chunkText, passagesOf }, { layoutOf }, { toModelText }] = await Promise.all([
+    import('./knowledge/chunk-text.ts'),
+    import('./knowledge/ingest/structured-ingest.ts'),
+    import('./knowledge/vector-space.ts'),
+  ])
+  return ({ title, ...source }) => {
+    const { text } = source
+    const { chunks } = chunkText({ text, service, override: undefined, layout: layoutOf(source) })
+    return passagesOf(title, chunks).map(toModelText)
+  }
 }
 
 /**

@@ -14,6 +14,8 @@ export interface TextPlace {
 export interface TextLayout {
   /** True if the text is Markdown, whose headings are its sections. */
   readonly isMarkdown: boolean
+  /** True if the text is source code. */
+  readonly isCode?: boolean
   /** Places with ascending starts. */
   readonly places: readonly TextPlace[]
 }

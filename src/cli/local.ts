@@ -15,6 +15,7 @@ export type {
   DataDirReport,
   LocalConfig,
   LocalFileReader,
+  LocalText,
   LogSettings,
   StoreChoice,
 } from '../embedded.ts'

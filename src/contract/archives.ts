@@ -81,6 +81,8 @@ export function isChunkField(key: string): boolean {
 
 const archivedChunk = z.object({
   index: z.int().nonnegative(),
+  /** Lines that the vector contains besides the title and the text; absent for none. */
+  context: z.string().optional(),
   text: z.string().nullable(),
   fields: chunkFields,
   /** Absent if the runtime fits the vectors. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
-import { placePayloadKeys, sectionPayloadKey } from './payload-keys.ts'
+import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from './payload-keys.ts'
 
 /** Payload key of the owner of a document. It is not part of responses. */
 export const ownerPayloadKey = '$owner'
@@ -36,6 +36,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'visible_to',
   'chunker.id',
   sectionPayloadKey,
+  tableHeadsPayloadKey,
   ...Object.values(placePayloadKeys),
   ownerPayloadKey,
   sourcePayloadKey,

@@ -4,6 +4,7 @@ import { attachments } from './attachments.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
 import { chat } from './chat.ts'
+import { chunkPreview } from './chunk-preview.ts'
 import { connect } from './connect.ts'
 import { conversations, messages } from './conversations.ts'
 import { documents } from './documents.ts'
@@ -50,6 +51,7 @@ export const api = {
   policy,
   accessTools,
   chunkers: chunkerRoutes,
+  chunkPreview,
   chunkingServices,
   embeddingServices,
   rerankingServices,

@@ -115,6 +115,9 @@ export const limits = {
   messageBodyBytes: 28_000_000,
   attachmentBodyBytes: 20_000_000,
   attachmentTextChars: 1_000_000,
+  /** Maximum number of chunkers that are compared at once, and of chunks of each that are returned. */
+  previewedChunkers: 4,
+  previewedChunks: 5_000,
   attachmentsPerConversation: 10,
   /** Maximum total length of the attached texts of a conversation. */
   attachedTextChars: 2_000_000,

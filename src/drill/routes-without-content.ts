@@ -6,6 +6,7 @@ export const routesWithoutContent: ReadonlyMap<string, string> = new Map([
   ['workspaces.testConnection', 'tests the connection to the database'],
   ['connect.snippets', 'examples of client configurations'],
   ['connect.verify', 'tests the MCP server of the workspace'],
+  ['chunkPreview.create', 'returns only the text of the uploaded file'],
   ['mcp.listen', 'a stream without messages'],
   ['mcp.end', 'has no response body'],
   ...['chunkingServices', 'embeddingServices', 'rerankingServices', 'llmServices'].flatMap(topic =>

@@ -14,6 +14,7 @@ import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
+import { passagesOf } from './chunk-text.ts'
 import type { BaseKey } from './document-key.ts'
 import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
@@ -232,7 +233,7 @@ export class Ingestion {
       const chunkedAtMs = clock.now() - Math.round(embeddingMs)
       report = enterStage(reportChunks(report, context, { ...chunked, title }), 'embedding', chunkedAtMs)
       if (embedded) return { ...chunked, ...embedded, report: endReport(report, clock.now()) }
-      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
+      const passages = passagesOf(title, chunked.chunks)
       const { access, replaced } = accepted
       const { visibility } = access.openChange(context.base, { action: 'ingest' })
       const earlier = replaced.map(({ row }) => row)

@@ -43,6 +43,7 @@ import { ReindexJob } from './reindex/reindex-job.ts'
 import { ReindexJobs } from './reindex/reindex-jobs.ts'
 import {
   chunkerHandlers,
+  chunkPreviewHandlers,
   documentHandlers,
   filterHandlers,
   kbHandlers,
@@ -228,6 +229,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
+      chunkPreview: chunkPreviewHandlers({ ...parts, uploads }),
       kb: kbHandlers({
         bases,
         compactor: new Compactor(bases, parts.reportFailure),

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { stopwatch } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
-import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
-import type { Ingest } from '../contract/documents.ts'
+import type { ChunkPreview } from '../contract/chunk-preview.ts'
+import { limits } from '../contract/limits.ts'
 import {
   type EmbeddedPassage,
   fitLsaModel,
@@ -19,10 +19,8 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
-import { type ChunkerSettings, createChunker } from './chunk/index.ts'
-import { placesAt } from './chunk/places.ts'
-import { sectionsAt } from './chunk/sections.ts'
+import { type ChunkerSettings, measureSentenceTokens } from './chunk/index.ts'
+import { type ChunkedText, type ChunkInput, chunkText, passagesOf } from './chunk-text.ts'
 import { extractText } from './parse/text.ts'
 
 /** Vectors, and the generation of their space. */
@@ -39,28 +37,8 @@ export interface EmbeddedQuery {
   readonly unknownWords: readonly string[]
 }
 
-/** A chunk, which is a slice of the text. */
-export interface TextChunk {
-  /** Offset of the chunk in the text, in UTF-16 units. */
-  readonly start: number
-  readonly text: string
-  /** Headings at the start of the chunk: see {@link sectionsAt}; undefined if the text is not Markdown. */
-  readonly section?: string | undefined
-  /** Place of the file in which the chunk starts; undefined if the file has no places. */
-  readonly place?: TextPlace | undefined
-  /** Places that start inside the chunk, after its start; absent if there are none. */
-  readonly innerPlaces?: readonly TextPlace[]
-  /** Text before the chunk that no chunk contains; absent if empty. */
-  readonly textBefore?: string
-  /** Text after the last chunk; absent if empty, and for other chunks. */
-  readonly textAfter?: string
-}
-
 /** The chunks of a text, with their vectors if the runtime fits the space. */
-export interface PreparedText {
-  readonly chunkerId: string
-  readonly chunkOptions: ChunkOptions
-  readonly chunks: TextChunk[]
+export interface PreparedText extends ChunkedText {
   readonly embedded: EmbeddedVectors | undefined
   /** Time that embedding took, in milliseconds. */
   readonly embeddingMs: number
@@ -84,32 +62,19 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     extract: extractText,
 
     /** Chunks a text, and embeds the chunks if their space is fitted. */
-    async prepare(input: {
-      text: string
-      title: string | null
-      service: ChunkerSettings
-      override: Ingest['chunker']
-      layout: TextLayout
-      fittedIn: CollectionKey | undefined
-    }): Promise<PreparedText> {
-      const chunker = createChunker(input.service, input.override)
-      const spans = chunker.chunk(input.text)
-      const sections = input.layout.isMarkdown ? sectionsAt(input.text, spans) : []
-      const places = placesAt(input.text, spans, input.layout.places)
-      const chunks = spans.map(({ start, end }, at) => ({
-        start,
-        text: input.text.slice(start, end),
-        section: sections[at],
-        place: places[at],
-        ...innerPlacesOf({ start, end }, input.layout.places),
-        ...gapsAt(input.text, spans, at),
-      }))
-      const passages = chunks.map(({ text }) => ({ title: input.title, text }))
+    async prepare(
+      input: ChunkInput & { title: string | null; fittedIn: CollectionKey | undefined },
+    ): Promise<PreparedText> {
+      const chunked = chunkText(input)
+      const passages = passagesOf(input.title, chunked.chunks)
       const elapsedMs = stopwatch()
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
-      const embeddingMs = elapsedMs()
-      return { chunkerId: chunker.id, chunkOptions: chunker.options, chunks, embedded, embeddingMs }
+      return { ...chunked, embedded, embeddingMs: elapsedMs() }
     },
+
+    /** Chunks a text with several chunkers, and counts the tokens of each chunk. */
+    preview: ({ services, ...input }: PreviewInput) =>
+      services.map(service => previewChunks({ ...input, service, override: undefined })),
 
     embed: (input: { key: CollectionKey; passages: readonly EmbeddedPassage[] }) =>
       spaces.embed(input.key, input.passages),
@@ -130,24 +95,26 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
   } satisfies ThreadOperations
 }
 
-/** Returns the places that start inside a chunk, which are needed to split the text again. */
-function innerPlacesOf(
-  { start, end }: ChunkSpan,
-  places: readonly TextPlace[],
-): Pick<TextChunk, 'innerPlaces'> {
-  const innerPlaces = places.filter(place => place.start > start && place.start < end)
-  return innerPlaces.length > 0 ? { innerPlaces } : {}
+interface PreviewInput extends Pick<ChunkInput, 'text' | 'layout'> {
+  readonly services: readonly ChunkerSettings[]
 }
 
-/** Returns the text that is in no chunk, and belongs to the chunk with an index. */
-function gapsAt(
-  text: string,
-  spans: readonly ChunkSpan[],
-  at: number,
-): Pick<TextChunk, 'textBefore' | 'textAfter'> {
-  const textBefore = text.slice(spans[at - 1]?.end ?? 0, spans[at]!.start)
-  const textAfter = at === spans.length - 1 ? text.slice(spans[at]!.end) : ''
-  return { ...(textBefore && { textBefore }), ...(textAfter && { textAfter }) }
+function previewChunks(input: ChunkInput): ChunkPreview['previews'][number] {
+  const { chunkerId, chunks } = chunkText(input)
+  const measure = measureSentenceTokens(input.text)
+  const shown = chunks
+    .slice(0, limits.previewedChunks)
+    .map(({ start, text, section, tableHeads, place }) => ({
+      start,
+      end: start + text.length,
+      tokens: measure.size(start, start + text.length),
+      section: section ?? null,
+      tableHeads: tableHeads ?? null,
+      page: place?.page ?? null,
+      slide: place?.slide ?? null,
+      sheet: place?.sheet ?? null,
+    }))
+  return { chunkerId, chunkTotal: chunks.length, chunks: shown }
 }
 
 /** The vector of a record in a candidate space. */

@@ -9,11 +9,44 @@ import {
   startPayloadKey,
   statusPayloadKey,
 } from '../contract/fields.ts'
+import { sectionPayloadKey, tableHeadsPayloadKey } from '../contract/payload-keys.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
 /** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
+}
+
+/** The headings and table heads that a chunk belongs to. */
+export interface ChunkContext {
+  readonly section?: string | undefined
+  readonly tableHeads?: string | undefined
+}
+
+/**
+ * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the heads of
+ * its table. Null if there are none.
+ */
+export function contextOfChunk(title: string | null, { section, tableHeads }: ChunkContext): string | null {
+  const lines = [sectionBelow(title, section), tableHeads].filter(line => line)
+  return lines.length === 0 ? null : lines.join('\n')
+}
+
+/** Returns the context of a stored chunk: see {@link contextOfChunk}. */
+export function contextOfPayload(payload: Payload): string | null {
+  const { [sectionPayloadKey]: section, [tableHeadsPayloadKey]: tableHeads } = payload
+  return contextOfChunk(titleOfPayload(payload), {
+    section: typeof section === 'string' ? section : undefined,
+    tableHeads: typeof tableHeads === 'string' ? tableHeads : undefined,
+  })
+}
+
+/** Removes the title of the document from the start of a section, because many documents start with it as a heading. */
+function sectionBelow(title: string | null, section: string | undefined): string | undefined {
+  if (title === null || section === undefined) return section
+  if (section === title) return undefined
+  const prefix = `${title} > `
+  return section.startsWith(prefix) ? section.slice(prefix.length) : section
 }
 
 /** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */

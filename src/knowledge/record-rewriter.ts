@@ -1,12 +1,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fullVisibility } from '../access/row-access.ts'
-import type { ContentRecord, ContentWrite, Payload, RecordView } from '../storage/content.ts'
+import {
+  type ContentRecord,
+  type ContentWrite,
+  embeddedTitle,
+  type Payload,
+  type RecordView,
+} from '../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
-import { inheritedBytes, requireInheritedSize, titleOfPayload, updateInheritedFields } from './payload.ts'
+import {
+  contextOfPayload,
+  inheritedBytes,
+  requireInheritedSize,
+  titleOfPayload,
+  updateInheritedFields,
+} from './payload.ts'
 import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from './vector-space.ts'
 
 /** Number of records to read at once. */
@@ -150,14 +162,18 @@ export class RecordRewriter {
       { vectors: !context.isFittedByRuntime, visibility: fullVisibility() },
     )
     const payloads = views.map(payloadOf)
-    const titles = payloads.map(titleOfPayload)
-    const passages = views.map((view, at) => ({ title: titles[at]!, text: view.text ?? '' }))
+    const titles = payloads.map((payload, at) => ({
+      title: titleOfPayload(payload),
+      // The vectors of providers are not computed again, so they still contain the stored context.
+      context: context.isFittedByRuntime ? contextOfPayload(payload) : views[at]!.context,
+    }))
+    const passages = views.map((view, at) => ({ title: embeddedTitle(titles[at]!), text: view.text ?? '' }))
     const { generation, vectors } = context.isFittedByRuntime
       ? await this.parts.space.embed(context, passages, 'document', signal)
       : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
     const records = views.map((view, at) => ({
       ...view,
-      title: titles[at]!,
+      ...titles[at]!,
       payload: payloads[at]!,
       vector: vectors[at]!,
     }))

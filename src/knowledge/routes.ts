@@ -1,10 +1,13 @@
 import type { Caller, Handlers } from '../access/caller.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
+import type { chunkPreview } from '../contract/chunk-preview.ts'
 import type { documents, Ingest } from '../contract/documents.ts'
 import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
 import type { trash } from '../contract/trash.ts'
+import type { RowStore } from '../storage/rows.ts'
 import type { Exporter } from './archive/exporter.ts'
 import type { Importer } from './archive/importer.ts'
 import { chunkerInfos as registry } from './chunk/index.ts'
@@ -28,6 +31,22 @@ import type { Uploads } from './uploads.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
+}
+
+export function chunkPreviewHandlers(parts: {
+  readonly rows: RowStore
+  readonly uploads: Pick<Uploads, 'previewChunks'>
+}): Handlers<typeof chunkPreview> {
+  return {
+    create: async ({ params: { workspaceId }, body }, caller) => {
+      await requireWorkspace(parts.rows, workspaceId)
+      return body.receive(async upload => ({
+        status: 200,
+        body: await parts.uploads.previewChunks(upload, workspaceId, caller),
+        ignored: upload.ignored,
+      }))
+    },
+  }
 }
 
 /** Runs a search and reports its mode, outcome and duration. */

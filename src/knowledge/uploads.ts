@@ -4,17 +4,19 @@ import type { Clock } from '../base/clock.ts'
 import { markdownProperties } from '../base/markdown-properties.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
+import type { ChunkPreview, ChunkPreviewForm } from '../contract/chunk-preview.ts'
 import type { IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { FileReader } from '../formats/file-reader.ts'
 import { hasSections } from './chunk/sections.ts'
-import type { StructuredIngest } from './ingest/structured-ingest.ts'
+import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { Docling } from './parse/docling.ts'
 import type { ExtractedText } from './parse/parser.ts'
 import { isTextLike, requireText } from './parse/text.ts'
 import type { PassageOperations } from './passage-operations.ts'
+import { titleOfPayload } from './payload.ts'
 
 /** Chunker settings for attachments. There is no overlap, so the chunks together are exactly the text. */
 const attachmentChunks = {
@@ -103,20 +105,37 @@ export class Uploads {
     caller: UploadingCaller,
   ): Promise<AttachmentText> {
     const { text } = await this.textOf(upload, workspaceId, caller)
-    const { attachmentTextChars } = limits
-    if (text.length > attachmentTextChars)
-      throw new WbError(
-        'payload_too_large',
-        `file: the text is longer than ${attachmentTextChars} characters`,
-        { hint: 'Attach a part of the file, or ingest the file into a knowledge base.' },
-      )
+    requireShortText(text, 'Attach a part of the file, or ingest the file into a knowledge base.')
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0
     return { text, chunkEnds: chunks.map(chunk => (end += chunk.text.length)) }
   }
 
+  /**
+   * Returns the text of a file, and its chunks by each of the requested chunkers. Stores nothing.
+   *
+   * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document, invalid_chunker
+   * @throws payload_too_large  the text is too long for a preview
+   */
+  async previewChunks(
+    upload: ReceivedForm<ChunkPreviewForm>,
+    workspaceId: string,
+    caller: UploadingCaller,
+  ): Promise<ChunkPreview> {
+    const { name, type } = upload.file
+    const { text, layout, metadata } = await this.textOf(upload, workspaceId, caller)
+    requireShortText(text, 'Preview a part of the file.')
+    const { chunkers: services } = upload.texts()
+    const previews = await this.parts.index.run('preview', {
+      text,
+      layout: layoutOf({ layout, fileType: type, sourceFilename: name }),
+      services,
+    })
+    return { text, title: titleOfPayload(metadata), previews }
+  }
+
   private async textOf(
-    upload: ReceivedForm<AttachmentForm>,
+    upload: ReceivedForm<Pick<AttachmentForm, 'parser'>>,
     workspaceId: string,
     caller: UploadingCaller,
   ): Promise<ExtractedText> {
@@ -167,4 +186,15 @@ export class Uploads {
       throw error
     })
   }
+}
+
+/** @throws payload_too_large */
+function requireShortText(text: string, hint: string): void {
+  const { attachmentTextChars } = limits
+  if (text.length > attachmentTextChars)
+    throw new WbError(
+      'payload_too_large',
+      `file: the text is longer than ${attachmentTextChars} characters`,
+      { hint },
+    )
 }

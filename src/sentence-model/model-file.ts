@@ -47,6 +47,12 @@ export class ModelFile {
     this.#read(target, this.#dataStart)
   }
 
+  /** Reads one tensor. */
+  readTensor(name: string): Uint8Array {
+    const [from, to] = this.#tensor(name)
+    return this.#read(new Uint8Array(to - from), this.#dataStart + from)
+  }
+
   /** Returns the position of a tensor in the data, in bytes. */
   offsetOf(name: string): number {
     return this.#tensor(name)[0]

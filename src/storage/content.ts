@@ -134,6 +134,8 @@ export interface ContentRecord {
   readonly chunkIndex: number | null
   /** Lexical search covers `title` and `text`. */
   readonly title: string | null
+  /** Embedded between `title` and `text`, and not part of lexical search; absent or null for none. */
+  readonly context?: string | null
   readonly text: string | null
   /** All fields of a search result except `chunkText`. */
   readonly payload: Payload
@@ -258,6 +260,7 @@ export interface RecordView {
   readonly id: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
+  readonly context: string | null
   readonly text: string | null
   readonly payload: Payload
   readonly vector?: Float32Array
@@ -368,17 +371,23 @@ export interface RecordListing {
   ): Promise<RecordView[]>
 }
 
-/** The parts of a record that are embedded. */
+/** The parts of a record that are embedded. `title` contains the title and the context. */
 export interface StoredPassage {
   readonly record: number
   readonly title: string | null
   readonly text: string
 }
 
+/** Returns the lines that are embedded before the text of a record; null if there are none. */
+export function embeddedTitle({ title, context }: Pick<ContentRecord, 'title' | 'context'>): string | null {
+  if (context === undefined || context === null) return title
+  return title === null ? context : `${title}\n${context}`
+}
+
 /** A passage without a vector in a space. */
 export interface UnstagedPassage extends StoredPassage {
   /**
-   * Vector of a record with the same title and text, which was deleted by the write that added this record; absent if there
+   * Vector of a record with the same title, context and text, which was deleted by the write that added this record; absent if there
    * was none. Only for the current generation.
    */
   readonly vector?: Float32Array

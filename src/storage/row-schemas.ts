@@ -101,6 +101,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
       z.object({
         id: z.string(),
         chunkIndex: z.int().nullable(),
+        context: z.string().nullable().optional(),
         text: z.string().nullable(),
         payload: z.record(z.string(), z.unknown()),
         vector: z.string().nullable(),

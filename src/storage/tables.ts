@@ -75,6 +75,8 @@ export interface DeletedChunksRow {
 export interface DeletedChunk {
   id: string
   chunkIndex: number | null
+  /** Absent in rows of schema 18. */
+  context?: string | null
   text: string | null
   payload: Record<string, unknown>
   /** Vector: 32-bit floats, little-endian, in base64; null if the runtime computes it again. */

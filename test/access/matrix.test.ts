@@ -104,6 +104,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST KB/ingest/file`',
       '`POST KB/ingest/check`',
       '`POST KB/ingest/batch`',
+      '`POST W/chunk-preview`',
       '`POST KB/records`',
       '`POST W/jobs/{jobId}/cancel`',
       '`DELETE KB/records/{recordId}`',
@@ -255,7 +256,7 @@ function scopeOfPath(line: string): string | null {
     return null
   // Cancelling an ingest job requires the scope that starts one.
   if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'
-  if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
+  if (/\/(?:ingest|documents|records|chunk-preview)\b/.test(path)) return 'write:ingest'
   if (path.includes('/knowledge-bases')) return 'write:kb'
   // Signing in to a tool server affects only the caller.
   if (/\/sign-in(?:\/finish)?$/.test(path)) return null

@@ -80,6 +80,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST KB/ingest/file': form('words'),
   'POST KB/ingest/check': { files: [{ sourceFilename: 'a', fileHash: 'a'.repeat(64) }] },
   'POST KB/ingest/batch': { text: 'words' },
+  'POST W/chunk-preview': previewForm(),
   'POST W/agents': { name: 'made' },
   'POST W/agents/from-template': { templateId: 'sage' },
   'PATCH W/agents/{agentId}': {},
@@ -120,6 +121,12 @@ export function requestOf(
 function form(content: string): FormData {
   const body = new FormData()
   body.set('file', new File([content], 'words.txt'))
+  return body
+}
+
+function previewForm(): FormData {
+  const body = form('words')
+  body.set('chunkers', '[{"engine":"workbase"}]')
   return body
 }
 

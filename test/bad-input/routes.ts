@@ -574,6 +574,7 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
 export const batchRoute = `POST ${KB}/ingest/batch`
 export const uploadRoutes: readonly string[] = [
   `POST ${KB}/ingest/file`,
+  `POST ${W}/chunk-preview`,
   `POST ${conversations}/{conversationId}/attachments`,
 ]
 /** Uses the MCP protocol. `test/mcp/route.test.ts` covers its input. */

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { approximateTokenCount } from '../../src/base/approximate-token-count.ts'
 import { startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { pdf } from '../formats/files.ts'
 import { createSandbox } from './sandbox.ts'
@@ -54,6 +55,8 @@ test('kb ingest --dry-run shows what would be embedded and its estimated cost, a
   await sandbox.wb(['kb', 'ingest', 'papers', folder])
   const sent = provider.received.flatMap(({ body }) => body.input ?? [])
   expect(sent).toHaveLength(plan.chunks)
+  const tokens = sent.reduce((sum, text) => sum + approximateTokenCount(text), 0)
+  expect(plan.estimatedTokens).toBe(tokens)
   const again = JSON.parse((await sandbox.wb(dryRun)).stdout)
   expect(again).toMatchObject({ files: 0, unchanged: 3, chunks: 0, estimatedTokens: 0, estimatedCost: null })
 })

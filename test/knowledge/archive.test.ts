@@ -56,12 +56,14 @@ async function contentOf({ call }: Call, base: Base) {
 test('an import restores documents, chunks, metadata and searches, and asks no provider for vectors', async () => {
   const { wb, base, provider } = await createHostedBase()
   await base.ingest(textOf(12), { sourceFilename: 'a.md', metadata: { lang: 'en' }, ...chunkPerParagraph })
-  await base.ingest(textOf(3, 'tail'), { sourceFilename: 'b.md', visibleTo: ['alice'] })
+  const tail = `# Tail\n\n${textOf(3, 'tail')}`
+  await base.ingest(tail, { sourceFilename: 'b.md', visibleTo: ['alice'], ...chunkPerParagraph })
   await wb.call(documents.create, { params: base.params, body: { sourceFilename: 'registered.md' } })
   await wb.send(`POST ${base.path}/records`, {
     records: [{ id: 'direct', vector: [1, 0, 0], payload: { k: [1] } }],
   })
   const lines = await exportLines(wb, base)
+  expect(lines.filter(line => line.includes('"context":"Tail"'))).toHaveLength(3)
   const requests = provider.received.length
   const copy = await importLines(wb, base.params.workspaceId, lines, { name: 'copy' })
   expect(provider.received).toHaveLength(requests)
@@ -72,7 +74,7 @@ test('an import restores documents, chunks, metadata and searches, and asks no p
     (await found(of)).map(({ id, score, vector }) => ({ id, score, vector }))
   expect(await simplify(copy)).toEqual(await simplify(base))
   expect(await exportLines(wb, copy).then(all => all.slice(1, -1))).toEqual(lines.slice(1, -1))
-  const again = await copy.ingest(textOf(3, 'tail'), { sourceFilename: 'b.md' })
+  const again = await copy.ingest(tail, { sourceFilename: 'b.md' })
   expect(again.outcome).toBe('duplicate')
 })
 

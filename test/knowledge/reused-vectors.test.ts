@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
+import { trash } from '../../src/contract/trash.ts'
 import { openRestrictedWorkspace } from '../access/restricted-workspace.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { makeBase } from '../harness/resources.ts'
@@ -39,6 +41,33 @@ test.each(['request', 'job'] as const)(
     expect(hits.map(({ id }) => id.split(':')[1]).sort()).toEqual(['0', '1', '2'])
   },
 )
+
+test('chunks are embedded with their headings, and again if a heading changes', async () => {
+  const clock = new TestClock()
+  const { wb, base, provider } = await createHostedBase({ clock })
+  const ingest = async (heading: string, last: string) => {
+    clock.advance(3_600_000)
+    const text = `## ${heading}\n\n${paragraphs('one', 'two')}\n\n## End\n\n${paragraphs('three', last)}`
+    const { document } = await base.ingest(text, named)
+    const texts = embeddedTexts(provider).map(passage =>
+      passage.replace(/#| x+/g, '').match(/\w+/g)!.join(' '),
+    )
+    provider.received.length = 0
+    return { texts: texts.sort(), documentId: document.documentId }
+  }
+  expect((await ingest('Keys', 'four')).texts).toEqual([
+    'End End three',
+    'End four',
+    'Keys Keys one',
+    'Keys two',
+  ])
+  expect((await ingest('Tokens', 'four')).texts).toEqual(['Tokens Tokens', 'Tokens one', 'Tokens two'])
+  const { documentId } = await ingest('Tokens', 'five')
+  await wb.call(documents.delete, { params: { ...base.params, documentId } })
+  const [entry] = (await wb.call(trash.list, { params: base.params })).items
+  await wb.call(trash.restore, { params: { ...base.params, entryId: entry!.entryId } })
+  expect((await ingest('Tokens', 'six')).texts).toEqual(['End six'])
+})
 
 test('vectors of an ingest that failed are not requested again', async () => {
   const { base, provider } = await createHostedBase()

@@ -142,6 +142,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         record: views[1]!.record,
         payload: { new: true },
         title: undefined,
+        context: null,
       })
       expect(views[1]!.record).toBeGreaterThan(before!.record)
       expect(await content.read(key, [before!.record], { vectors: false, visibility: all })).toEqual([])
@@ -351,16 +352,15 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
 
     test('reads records in the requested order and omits deleted ones', async () => {
       const vector = Float32Array.of(0.1, -3)
-      await write(upsert(record('a', { vector, text: 'text', documentId: 'd', chunkIndex: 4 }), record('b')))
+      const chunk = { documentId: 'd', chunkIndex: 4, context: 'Keys', text: 'text' }
+      await write(upsert(record('a', { vector, ...chunk }), record('b')))
       const [b, a] = (await nearest([1, 0])).map(hit => hit.record)
       const views = await content.read(key, [a!, 999_999, b!, a!], { vectors: true, visibility: all })
       expect(views.map(({ id }) => id)).toEqual(['a', 'b', 'a'])
       expect(views[0]).toEqual({
         record: a,
         id: 'a',
-        documentId: 'd',
-        chunkIndex: 4,
-        text: 'text',
+        ...chunk,
         payload: {},
         vector,
       })

@@ -344,6 +344,7 @@ describe('the chunker registry', () => {
       'recursive-char:1 langchain_ts recursive',
       'line:1 langchain_ts line',
       'sentence:1 workbase sentence',
+      'structure:1 workbase structure',
     ])
     for (const one of chunkerInfos)
       expect(Object.keys(one)).toEqual(['id', 'engine', 'strategy', 'description'])
@@ -355,6 +356,7 @@ describe('the chunker registry', () => {
     [rows, 'line:1'],
     [service('workbase', 'sentence'), 'sentence:1'],
     [service('workbase', null), 'sentence:1'],
+    [service('workbase', 'structure'), 'structure:1'],
   ])('finds %j', (given, id) => {
     expect(createChunker(given).id).toBe(id)
   })
@@ -362,7 +364,7 @@ describe('the chunker registry', () => {
   test.each([
     [
       service('fixed', 'by-tokens'),
-      'chunker fixed/by-tokens does not exist; available chunkers: langchain_ts/recursive, langchain_ts/line, workbase/sentence',
+      'chunker fixed/by-tokens does not exist; available chunkers: langchain_ts/recursive, langchain_ts/line, workbase/sentence, workbase/structure',
     ],
     [
       service('langchain_ts', 'sentence'),

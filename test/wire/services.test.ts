@@ -28,6 +28,7 @@ test('S4.2-32: GET /api/v1/chunkers lists the registered chunkers', async () => 
     'line:1 is langchain_ts/line',
     'recursive-char:1 is langchain_ts/recursive',
     'sentence:1 is workbase/sentence',
+    'structure:1 is workbase/structure',
   ])
 })
 

@@ -60,6 +60,7 @@ const commandOrder = [
   'list',
   'create',
   'add',
+  'chunk',
   'ingest',
   'sync',
   'search',

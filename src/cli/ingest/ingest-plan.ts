@@ -10,7 +10,7 @@ import {
   type EmbeddingService,
   embeddingServices,
 } from '../../contract/services.ts'
-import { type LocalFileReader, openChunker, openFileReader } from '../local.ts'
+import { type LocalFileReader, type LocalText, openChunker, openFileReader } from '../local.ts'
 import { formatCount, type Output } from '../terminal/output.ts'
 import type { IngestItem, Source } from './ingest-item.ts'
 import { skippedAs } from './summary.ts'
@@ -66,7 +66,7 @@ async function countTexts(
 ): Promise<IngestPlan> {
   const { signal, pricePerMillionTokens } = options
   const { chunking, embedding } = await servicesOf(options)
-  const chunker = await openChunker(chunking)
+  const chunk = await openChunker(chunking)
   const knownHashes = await contentHashes(options)
   const tally = new Tally()
   const counts = { files: 0, unchanged: 0, chunks: 0, tokens: 0 }
@@ -87,13 +87,11 @@ async function countTexts(
         tally.countFailure({ path: source.path, code: error.code, message: error.message })
       })
       if (!document) continue
-      const { text, title } = document
       counts.files++
-      const texts = chunker.chunk(text).map(({ start, end }) => text.slice(start, end))
+      const texts = chunk(document)
       counts.chunks += texts.length
-      const titleTokens = title ? approximateTokenCount(title) : 0
       // A text that occurs several times in a document is sent once.
-      for (const chunk of new Set(texts)) counts.tokens += titleTokens + approximateTokenCount(chunk)
+      for (const text of new Set(texts)) counts.tokens += approximateTokenCount(text)
     }
   }
   const millions = counts.tokens / 1_000_000
@@ -102,14 +100,15 @@ async function countTexts(
 }
 
 /** @throws unsupported_file_type, extraction_failed */
-async function readSource(
-  source: Source,
-  files: LocalFileReader,
-  signal: AbortSignal,
-): Promise<{ text: string; title?: string | null }> {
+async function readSource(source: Source, files: LocalFileReader, signal: AbortSignal): Promise<LocalText> {
   if ('file' in source) return files.read(source.file.content, source.file.name, signal)
-  const { text, metadata } = source.body
-  return { text, title: typeof metadata?.title === 'string' ? metadata.title : null }
+  const { text, metadata, sourceFilename, fileType = null } = source.body
+  return {
+    text,
+    sourceFilename,
+    fileType,
+    title: typeof metadata?.title === 'string' ? metadata.title : null,
+  }
 }
 
 /** Returns the services of the knowledge base, or those that a new one would get: the oldest ones of the workspace. */

@@ -134,6 +134,10 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
     sourceFilename: 'vacation.md',
     metadata: { lang: 'en', year: 2024 },
   },
+  'chunkPreview.create': {
+    file: 'Everyone has 28 days of vacation per year.',
+    chunkers: [{ engine: 'workbase', strategy: 'structure', maxChunkSize: 1_200 }],
+  },
   'attachments.create': { file: 'Everyone has 28 days of vacation per year.' },
   'documents.ingestFile': { file: 'Everyone has 28 days of vacation per year.', metadata: { lang: 'en' } },
   'documents.ingestBatch':

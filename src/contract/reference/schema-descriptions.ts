@@ -9,6 +9,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   AvailableTool: 'A tool that agents of the workspace can use.',
   ChatCompletion: 'An answer in the format of the OpenAI API.',
   Chunk: 'A part of a document, as indexed.',
+  ChunkPreview: 'The text of a file, with its chunks by each chunker.',
   Chunker: 'A built-in algorithm that splits text into chunks.',
   ChunkingService: 'Settings for splitting text into chunks.',
   CompactionProgress: 'Progress of a compaction.',
@@ -52,6 +53,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   McpSignIn: 'The sign-in of the caller to an MCP server.',
   McpServerTool: 'A tool of an MCP server, with its review state.',
   Message: 'A message of a conversation.',
+  PreviewedChunk: 'A part of the text that an ingest would store as a chunk.',
   PlaygroundResult: 'The result of a Data API command.',
   AccessExplanation: 'The answer to the question why a principal sees a document, or does not see it.',
   AccessReason:

@@ -36,6 +36,7 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
   chat: { title: 'Chat', description: 'Sending messages to agents, and approving their tool calls.' },
   embeddingServices: { title: 'Embedding services', description: 'Models that turn text into vectors.' },
   chunkingServices: { title: 'Chunking services', description: 'Settings for splitting text into chunks.' },
+  chunkPreview: { title: 'Chunk previews', description: 'The chunks of a file before it is ingested.' },
   chunkers: { title: 'Chunkers', description: 'Built-in algorithms that split text.' },
   llmServices: { title: 'LLM services', description: 'Language models that write the answers of agents.' },
   llmModels: { title: 'Models', description: 'Models that a provider offers.' },

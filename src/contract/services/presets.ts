@@ -15,6 +15,26 @@ const passages: ChunkingCreateInput = {
   preserveStructure: true,
 }
 
+const structure: ChunkingCreateInput = {
+  ...passages,
+  name: 'structure',
+  description:
+    'Whole sections, paragraphs, tables or functions where they fit, split along the structure of the text.',
+  strategy: 'structure',
+  overlapSize: 0,
+}
+
+const structureTokens: ChunkingCreateInput = {
+  ...structure,
+  name: 'structure-tokens-200',
+  description:
+    'Like structure, with chunks of up to 200 tokens, which the built-in sentence model reads whole.',
+  chunkUnit: 'tokens',
+  maxChunkSize: 200,
+  minChunkSize: 40,
+  overlapUnit: 'tokens',
+}
+
 function recursive(max: number, min: number, overlap: number): ChunkingCreateInput {
   return {
     name: `recursive-char-${max}`,
@@ -141,6 +161,8 @@ const openrouterLlm: LlmCreateInput = {
 
 export const chunkingPresets = {
   passages,
+  structure,
+  'structure-tokens-200': structureTokens,
   'recursive-char-500': recursive(500, 50, 75),
   'recursive-char-1000': recursive(1_000, 100, 150),
   'recursive-char-2000': recursive(2_000, 150, 250),

@@ -349,10 +349,11 @@ function toArchivedDocument(row: DocumentRow): ArchivedDocument {
   }
 }
 
-function toArchivedChunk({ chunkIndex, text, payload, vector }: RecordView): ArchivedChunk {
+function toArchivedChunk({ chunkIndex, context, text, payload, vector }: RecordView): ArchivedChunk {
   const fields = Object.entries(payload).filter(([key]) => isChunkField(key))
   return {
     index: chunkIndex!,
+    ...(context !== null && { context }),
     text,
     fields: Object.fromEntries(fields) as ArchivedChunk['fields'],
     ...(vector && { vector: encodeVector(vector) }),

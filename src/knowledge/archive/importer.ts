@@ -23,7 +23,7 @@ import { ownerPayloadKey } from '../../contract/fields.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { builtInProvider } from '../../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../../contract/services.ts'
-import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
+import { type ContentRecord, type ContentWrite, embeddedTitle } from '../../storage/content.ts'
 import type { Pager } from '../../storage/cursor.ts'
 import { type RowStore, type RowTable, revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, type ImportProgress, type KnowledgeBaseRow, tables } from '../../storage/tables.ts'
@@ -268,7 +268,7 @@ export class Importer {
   ): Promise<{ generation: number; records: ContentRecord[] }> {
     if (!context.isFittedByRuntime)
       return { generation: context.collection.generation, records: records as ContentRecord[] }
-    const passages = records.map(({ title, text }) => ({ title, text: text ?? '' }))
+    const passages = records.map(record => ({ title: embeddedTitle(record), text: record.text ?? '' }))
     const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', signal)
     return { generation, records: records.map((record, at) => ({ ...record, vector: vectors[at]! })) }
   }
@@ -415,7 +415,7 @@ class PartComposer {
     return { visibleTo: ownerId === null ? null : [ownerId], ownerPrincipalId: ownerId }
   }
 
-  addChunk({ index, text, fields, vector }: ArchivedChunk, line: number): void {
+  addChunk({ index, context, text, fields, vector }: ArchivedChunk, line: number): void {
     const { document } = this
     if (!document || index >= (document.chunkTotal ?? 0))
       throw damagedArchive(line, 'a chunk has no document')
@@ -425,6 +425,7 @@ class PartComposer {
       documentId,
       chunkIndex: index,
       title: titleOfPayload(document.metadata),
+      context: context ?? null,
       text,
       payload: { ...policyPayload(document), ...fields, knowledgeBaseId, documentId, chunkIndex: index },
       ...this.#decode(vector, line),

@@ -50,7 +50,8 @@ export function findBreaks(text: string): TextBreaks {
   return breaks
 }
 
-class BreakList implements TextBreaks {
+/** A growing list of breaks. Ignores breaks of strength 0. */
+export class BreakList implements TextBreaks {
   count = 0
   offsets = new Int32Array(1_024)
   strengths = new Uint8Array(1_024)

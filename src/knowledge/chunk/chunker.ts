@@ -1,4 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
+import type { ChunkMeasure } from './chunk-measure.ts'
 
 /** Offsets of a chunk in a text, in UTF-16 code units: the chunk is `text.slice(start, end)`. */
 export interface ChunkSpan {
@@ -7,7 +8,7 @@ export interface ChunkSpan {
 }
 
 /**
- * Validated chunk sizes, in UTF-16 code units.
+ * Validated chunk sizes, in UTF-16 code units unless there is a `measure`, and what the text is.
  *
  * @see docs/http.md#chunkers
  */
@@ -20,6 +21,10 @@ export interface ChunkOptions {
   readonly overlapChars: number
   /** Null for no limit. */
   readonly maxLines: number | null
+  /** Measures sizes in another unit. Only some chunkers support it. */
+  readonly measure?: (text: string) => ChunkMeasure
+  /** True if the text is source code. */
+  readonly isCode?: boolean
 }
 
 /** An algorithm that splits texts. The engine and strategy of a chunking service select it. */
@@ -29,6 +34,8 @@ export interface Chunker {
   readonly engine: string
   readonly strategy: string
   readonly description: string
+  /** True if the unit of sizes can be tokens. Other chunkers read them as characters. */
+  readonly supportsTokens?: true
   /**
    * Splits a text. Returns spans in ascending order of their starts and ends; none for an empty text.
    *

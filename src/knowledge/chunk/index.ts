@@ -1,12 +1,15 @@
 import type { Ingest } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ChunkingService } from '../../contract/services.ts'
+import { countSentenceTokens } from '../../sentence-model/count-tokens.ts'
+import { type ChunkMeasure, measureTokens } from './chunk-measure.ts'
 import type { Chunker, ChunkOptions, ChunkSpan } from './chunker.ts'
 import { lineChunker } from './line.ts'
 import { recursiveChunker } from './recursive.ts'
 import { sentenceChunker } from './sentence.ts'
+import { structureChunker } from './structure.ts'
 
-const knownChunkers: readonly Chunker[] = [recursiveChunker, lineChunker, sentenceChunker]
+const knownChunkers: readonly Chunker[] = [recursiveChunker, lineChunker, sentenceChunker, structureChunker]
 
 /** Chunkers as the API lists them. The first chunker of an engine is the default of that engine. */
 export const chunkerInfos: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] =
@@ -20,6 +23,10 @@ export type ChunkerSettings = Pick<
 /** Sizes for one ingest, which override those of the service. */
 export type ChunkOverride = NonNullable<Ingest['chunker']>
 
+/** Maximum size of a chunk if the service has none. The built-in sentence model reads at most 256 tokens. */
+const maxCharsDefault = 1_000
+const maxTokensDefault = 200
+
 /** A chunker with fixed chunk sizes. */
 export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
@@ -28,9 +35,10 @@ export interface BoundChunker {
   /**
    * Returns the spans of the chunks of a text in order.
    *
+   * @param isCode  true if the text is source code
    * @throws invalid_chunker  the sizes result in more than a million chunks
    */
-  chunk(text: string): ChunkSpan[]
+  chunk(text: string, isCode?: boolean): ChunkSpan[]
 }
 
 /**
@@ -44,11 +52,13 @@ export interface BoundChunker {
  */
 export function createChunker(service: ChunkerSettings, override: ChunkOverride = {}): BoundChunker {
   const chunker = findChunker(service)
-  const options = optionsOf(service, override)
+  const usesTokens = chunker.supportsTokens === true && service.chunkUnit === 'tokens'
+  const sizes = sizesOf(service, override, usesTokens ? maxTokensDefault : maxCharsDefault)
+  const options = usesTokens ? { ...sizes, measure: measureSentenceTokens } : sizes
   return {
     id: chunker.id,
-    options,
-    chunk: text => chunker.chunk(text, options),
+    options: sizes,
+    chunk: (text, isCode = false) => chunker.chunk(text, { ...options, isCode }),
   }
 }
 
@@ -62,9 +72,9 @@ function findChunker({ engine, strategy }: ChunkerSettings): Chunker {
   throw new WbError('invalid_chunker', `chunker ${requested} does not exist; available chunkers: ${names}`)
 }
 
-function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOptions {
+function sizesOf(service: ChunkerSettings, override: ChunkOverride, maxDefault: number): ChunkOptions {
   const usesRows = service.chunkUnit === 'rows'
-  const maxChars = override.maxChars ?? (usesRows ? null : service.maxChunkSize) ?? 1_000
+  const maxChars = override.maxChars ?? (usesRows ? null : service.maxChunkSize) ?? maxDefault
   if (!Number.isSafeInteger(maxChars) || maxChars < 1)
     throw new WbError('invalid_chunker', 'maxChars: must be an integer above 0')
   const sizeOf = (name: 'minChars' | 'overlapChars', inherited: number | null, derived: number): number => {
@@ -89,4 +99,9 @@ function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOpti
     ),
     maxLines: usesRows ? service.maxChunkSize : null,
   }
+}
+
+/** Measures a text in tokens of the built-in sentence model. */
+export function measureSentenceTokens(text: string): ChunkMeasure {
+  return measureTokens(text, countSentenceTokens)
 }

@@ -9,6 +9,7 @@ import {
 } from './chunker.ts'
 import {
   endOfText,
+  firstLineStart,
   isLineStart,
   isSpace,
   lastLine,
@@ -239,13 +240,6 @@ function firstBreak({ offsets, count }: TextBreaks, offset: number): number {
     else high = middle
   }
   return low
-}
-
-/** Returns the start of the first line that is not blank. */
-function firstLineStart(text: string): number {
-  let offset = skipSpace(text, 0)
-  while (offset > 0 && !isLineStart(text, offset)) offset--
-  return offset
 }
 
 /**

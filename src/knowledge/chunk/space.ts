@@ -75,3 +75,10 @@ export function lastLine(text: string, from: number, to: number): number {
   while (offset >= from && !isLineStart(text, offset)) offset--
   return offset
 }
+
+/** Returns the start of the first line that is not blank. */
+export function firstLineStart(text: string): number {
+  let offset = skipSpace(text, 0)
+  while (offset > 0 && !isLineStart(text, offset)) offset--
+  return offset
+}

@@ -3,17 +3,16 @@ import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
 import { gapPayloadKeys, placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
-import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
+import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { ChunkedText, TextChunk } from '../chunk-text.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors, PreparedText, TextChunk } from '../passage-operations.ts'
-import { requireInheritedSize, titleOfPayload } from '../payload.ts'
+import type { EmbeddedVectors } from '../passage-operations.ts'
+import { contextOfChunk, requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { AcceptedIngest } from './accept-text.ts'
-
-export type ChunkedText = Omit<PreparedText, 'embedded' | 'embeddingMs'>
 
 /** The chunks of a text and their vectors, in the same order. */
 export type EmbeddedChunks = ChunkedText & EmbeddedVectors
@@ -96,6 +95,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
     documentId,
     chunkIndex,
     title,
+    context: contextOfChunk(title, chunk),
     text: chunk.text,
     payload: {
       ...policyPayload(document),
@@ -113,6 +113,7 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
 export function chunkPayload({
   start,
   section,
+  tableHeads,
   place,
   innerPlaces,
   textBefore,
@@ -121,6 +122,7 @@ export function chunkPayload({
   return {
     [startPayloadKey]: start,
     ...(section !== undefined && { [sectionPayloadKey]: section }),
+    ...(tableHeads !== undefined && { [tableHeadsPayloadKey]: tableHeads }),
     ...(place && placePayload(place)),
     ...(innerPlaces && { [placesPayloadKey]: innerPlaces }),
     ...(textBefore !== undefined && { [gapPayloadKeys.before]: textBefore }),

@@ -13,6 +13,7 @@ import type { EmbeddedPassage } from '../../models/lsa.ts'
 import { revisionOf, type Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
+import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
 import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -20,12 +21,7 @@ import type { EmbeddedVectors } from '../passage-operations.ts'
 import { titleOfPayload } from '../payload.ts'
 import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
-import {
-  type ChunkedText,
-  chunkInsertion,
-  documentDeletionWrites,
-  type EmbeddedChunks,
-} from './document-writes.ts'
+import { chunkInsertion, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { modelOf } from './recent-vectors.ts'
 import { reportChunks, reportRequest, reportReused } from './report-chunks.ts'
 import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
@@ -93,7 +89,7 @@ export class IngestJob {
       work.context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
       if (!isDeepStrictEqual(work.context.revision, before.revision)) chunked = await this.chunk(work)
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
-      const passages = chunked.chunks.map(({ text }) => ({ title, text }))
+      const passages = passagesOf(title, chunked.chunks)
       const embedded = await this.embed(work, passages).catch(error => this.rethrowEmbedding(work, error))
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })

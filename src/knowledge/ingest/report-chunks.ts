@@ -1,7 +1,7 @@
 import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
+import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { toModelText } from '../vector-space.ts'
-import type { ChunkedText } from './document-writes.ts'
 
 /** Number of UTF-8 bytes that count as one token. Tokenizers need about four for English text. */
 const bytesPerToken = 4
@@ -14,7 +14,10 @@ export function reportChunks(
 ): DocumentIngestReport {
   const { maxChars, minChars, overlapChars } = chunkOptions
   const { provider, modelName, embeddingDimension: dimension } = embedding
-  const bytes = chunks.reduce((sum, { text }) => sum + Buffer.byteLength(toModelText({ title, text })), 0)
+  const bytes = passagesOf(title, chunks).reduce(
+    (sum, passage) => sum + Buffer.byteLength(toModelText(passage)),
+    0,
+  )
   const tokens = Math.ceil(bytes / bytesPerToken)
   return {
     ...report,

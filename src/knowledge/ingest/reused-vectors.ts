@@ -1,6 +1,7 @@
 import type { RowAccess } from '../../access/row-access.ts'
 import type { EmbeddingOptions } from '../../models/embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
+import { embeddedTitle } from '../../storage/content.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import { requireVectors } from '../guards.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
@@ -107,9 +108,9 @@ async function* readChunks(
       (await store.listing?.listByDocument(key, { documentId, after, limit: chunksPerRead, visibility })) ??
       []
     const textOf = new Map(
-      views.map(({ record, text, payload }) => [
+      views.map(({ record, context, text, payload }) => [
         record,
-        toModelText({ title: titleOfPayload(payload), text: text ?? '' }),
+        toModelText({ title: embeddedTitle({ title: titleOfPayload(payload), context }), text: text ?? '' }),
       ]),
     )
     const wanted = views.map(({ record }) => record).filter(record => texts.has(textOf.get(record)!))

@@ -1,6 +1,7 @@
 import type { TextLayout } from '../../base/text-layout.ts'
 import type { Ingest } from '../../contract/documents.ts'
 import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
+import { isCodeFile } from '../chunk/code-breaks.ts'
 import { hasSections } from '../chunk/sections.ts'
 
 /** A text to ingest. If it was extracted from a file, it has a layout. */
@@ -11,6 +12,11 @@ export interface StructuredIngest extends Ingest {
 }
 
 /** Returns the layout of a text; without one, that of its media type and file name. */
-export function layoutOf({ layout, fileType, sourceFilename }: StructuredIngest): TextLayout {
-  return layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
+export function layoutOf({
+  layout,
+  fileType,
+  sourceFilename,
+}: Pick<StructuredIngest, 'layout' | 'fileType' | 'sourceFilename'>): TextLayout {
+  const known = layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
+  return { ...known, isCode: !known.isMarkdown && isCodeFile(sourceFilename) }
 }

@@ -3,19 +3,21 @@ import { timestamp } from '../../base/clock.ts'
 import type { TextLayout } from '../../base/text-layout.ts'
 import { WbError } from '../../contract/errors.ts'
 import { startPayloadKey } from '../../contract/fields.ts'
-import { placePayloadKeys, sectionPayloadKey } from '../../contract/payload-keys.ts'
+import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentWrite, RecordView } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import { hasSections } from '../chunk/sections.ts'
+import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import { type DocumentKey, keyOf } from '../document-key.ts'
 import { concurrentChange } from '../guards.ts'
-import { type ChunkedText, chunkInsertion, chunkPayload } from '../ingest/document-writes.ts'
+import { chunkInsertion, chunkPayload } from '../ingest/document-writes.ts'
 import { reportChunks } from '../ingest/report-chunks.ts'
+import { layoutOf } from '../ingest/structured-ingest.ts'
 import type { IngestParts } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import type { EmbeddedVectors, TextChunk } from '../passage-operations.ts'
-import { titleOfPayload } from '../payload.ts'
+import type { EmbeddedVectors } from '../passage-operations.ts'
+import { contextOfChunk, titleOfPayload } from '../payload.ts'
 import { undefinedIfSpaceChanged } from '../vector-space.ts'
 import { readAllChunks, readPlaces, readTextOf } from './read-document-text.ts'
 
@@ -60,9 +62,10 @@ export async function rechunkDocument(
     }
     const { chunking, fileType, sourceFilename } = stored.row
     const isMarkdown = chunking?.isMarkdown ?? hasSections(fileType, sourceFilename)
-    const layout = { isMarkdown, places: readPlaces(before) }
+    const read = { isMarkdown, places: readPlaces(before) }
+    const layout = layoutOf({ layout: read, fileType, sourceFilename })
     const chunked = await chunk(parts, context, { row: stored.row, text, layout })
-    if (areSame(before, chunked)) return 'unchanged'
+    if (areSame(before, chunked, titleOfPayload(stored.row.metadata))) return 'unchanged'
     const outcome = await replaceChunks(parts, context, { stored, before, chunked }, signal)
     if (outcome) return outcome
   }
@@ -91,18 +94,28 @@ async function chunk(
 }
 
 /** Payload fields that the current settings determine, and that clients or searches use. */
-const comparedKeys = [startPayloadKey, sectionPayloadKey, ...Object.values(placePayloadKeys)]
+const comparedKeys = [
+  startPayloadKey,
+  sectionPayloadKey,
+  tableHeadsPayloadKey,
+  ...Object.values(placePayloadKeys),
+]
 
 /** Returns true if the stored chunks are those of the current settings. */
-function areSame(before: readonly RecordView[], { chunks, chunkerId }: ChunkedText): boolean {
+function areSame(
+  before: readonly RecordView[],
+  { chunks, chunkerId }: ChunkedText,
+  title: string | null,
+): boolean {
   return (
     before.length === chunks.length &&
     chunks.every((chunk, at) => {
-      const { text, payload } = before[at]!
+      const { text, context, payload } = before[at]!
       const current = chunkPayload(chunk)
       return (
         payload['chunker.id'] === chunkerId &&
         text === chunk.text &&
+        context === contextOfChunk(title, chunk) &&
         comparedKeys.every(key => payload[key] === current[key])
       )
     })
@@ -167,7 +180,7 @@ function insertionOf(...args: Parameters<typeof chunkInsertion>): ContentWrite[]
   }
 }
 
-/** Embeds the chunks, except those whose text and section a previous chunk also has, if a provider embeds them. */
+/** Embeds the chunks, except those whose text and context a previous chunk also has, if a provider embeds them. */
 async function embed(
   { space, index }: RechunkParts,
   context: BaseContext,
@@ -175,22 +188,19 @@ async function embed(
   signal: AbortSignal,
 ): Promise<EmbeddedVectors> {
   const title = titleOfPayload(stored.row.metadata)
-  const toPassage = ({ text }: TextChunk) => ({ title, text })
-  if (context.isFittedByRuntime)
-    return index.run('embed', { key: context.key, passages: chunked.chunks.map(toPassage) })
+  const passages = passagesOf(title, chunked.chunks)
+  if (context.isFittedByRuntime) return index.run('embed', { key: context.key, passages })
   const numbers = before.map(({ record }) => record)
   const views = await context.store.read(context.key, numbers, {
     vectors: true,
     visibility: fullVisibility(),
   })
-  const known = new Map(
-    views.map(view => [identityOf(view.text, view.payload[sectionPayloadKey]), view.vector]),
+  const known = new Map(views.map(view => [identityOf(view), view.vector]))
+  const vectors = chunked.chunks.map(chunk =>
+    known.get(identityOf({ text: chunk.text, context: contextOfChunk(title, chunk) })),
   )
-  const vectors = chunked.chunks.map(({ text, section }) => known.get(identityOf(text, section)))
-  const missing = chunked.chunks.filter((_, at) => !vectors[at])
-  const embedded = await space.embed(context, missing.map(toPassage), 'document', signal, {
-    patience: 'job',
-  })
+  const missing = passages.filter((_, at) => !vectors[at])
+  const embedded = await space.embed(context, missing, 'document', signal, { patience: 'job' })
   const added = embedded.vectors.values()
   return {
     generation: embedded.generation,
@@ -198,6 +208,6 @@ async function embed(
   }
 }
 
-function identityOf(text: string | null, section: unknown): string {
-  return JSON.stringify([text, section ?? null])
+function identityOf({ text, context }: Pick<RecordView, 'text' | 'context'>): string {
+  return JSON.stringify([text, context])
 }

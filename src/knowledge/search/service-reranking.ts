@@ -3,10 +3,10 @@ import { WbError } from '../../contract/errors.ts'
 import type { RerankingService } from '../../contract/services.ts'
 import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import type { Reranker } from '../../models/reranker.ts'
-import type { RecordView } from '../../storage/content.ts'
+import { embeddedTitle, type RecordView } from '../../storage/content.ts'
 import type { Services } from '../../workspaces/services.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
-import { titleOfPayload } from '../payload.ts'
+import { contextOfPayload, titleOfPayload } from '../payload.ts'
 import { toModelText } from '../vector-space.ts'
 
 /** Maximum number of candidates; rankings have at least as many. */
@@ -101,5 +101,6 @@ export class ServiceReranking {
 }
 
 function textOf({ text, payload }: RecordView): string {
-  return toModelText({ title: titleOfPayload(payload), text: text ?? '' })
+  const title = embeddedTitle({ title: titleOfPayload(payload), context: contextOfPayload(payload) })
+  return toModelText({ title, text: text ?? '' })
 }

@@ -40,9 +40,10 @@ export async function trashWrites(
   for (let start = 0; start < records.length; start += chunksPerRow) {
     const slice = records.slice(start, start + chunksPerRow)
     const views = await store.read(key, slice, { vectors: !isFittedByRuntime, visibility })
-    const chunks = views.map(({ id, chunkIndex, text, payload, vector }) => ({
+    const chunks = views.map(({ id, chunkIndex, context, text, payload, vector }) => ({
       id,
       chunkIndex,
+      context,
       text,
       payload,
       vector: vector ? encodeVectorText(vector) : null,

@@ -11,7 +11,7 @@ import type { Document } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { PageQuery } from '../../contract/page.ts'
 import type { TrashEntry } from '../../contract/trash.ts'
-import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
+import { type ContentRecord, type ContentWrite, embeddedTitle } from '../../storage/content.ts'
 import type { Pager, RowPage } from '../../storage/cursor.ts'
 import { type RowStore, revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DeletedChunk, type DeletedDocumentRow, type DocumentRow, tables } from '../../storage/tables.ts'
@@ -272,7 +272,10 @@ export class Trash {
     const isCurrent = row.generation === generation && kept.every(vector => vector.length === dimension)
     if (isCurrent && kept.length === chunks.length) return { generation, chunks, vectors: kept }
     const title = titleOfPayload(row.metadata)
-    const passages = chunks.map(({ text }) => ({ title, text: text ?? '' }))
+    const passages = chunks.map(({ context, text }) => ({
+      title: embeddedTitle({ title, context }),
+      text: text ?? '',
+    }))
     return retryOnSpaceChange(async () => {
       const vectors: Float32Array[] = []
       const generations = new Set<number>()
@@ -331,11 +334,12 @@ function chunkWrites(
 ): ContentWrite[] {
   const title = titleOfPayload(document.metadata)
   const records = chunks.map(
-    ({ id, chunkIndex, text, payload }, at): ContentRecord => ({
+    ({ id, chunkIndex, context, text, payload }, at): ContentRecord => ({
       id,
       documentId: document.documentId,
       chunkIndex,
       title,
+      context,
       text,
       payload: updateInheritedFields(payload, document),
       vector: vectors[at]!,

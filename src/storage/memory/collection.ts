@@ -152,13 +152,13 @@ export function withRecords(
 }
 
 /**
- * Gives vectors of deleted records to new records with the same title and text. Vectors of the default space are not included.
+ * Gives vectors of deleted records to new records with the same title, context and text. Vectors of the default space are not included.
  *
  * @param before  the collection before the transaction that deleted and added records
  */
 export function withCarried(before: MemoryCollection | undefined, entry: MemoryCollection): MemoryCollection {
   if (before?.collection.id !== entry.collection.id) return entry
-  const passageOf = ({ title, text }: MemoryRecord) => JSON.stringify([title, text])
+  const passageOf = ({ title, context = null, text }: MemoryRecord) => JSON.stringify([title, context, text])
   const [old, current] = [recordNumbers(before.records), recordNumbers(entry.records)]
   const deleted = [...before.records.values()].filter(({ record }) => !current.has(record))
   const added = [...entry.records.values()].filter(({ record }) => !old.has(record))

@@ -12,6 +12,7 @@ import {
   type ContentWrite,
   collectionKeyText,
   defaultSpace,
+  embeddedTitle,
   isDefaultSpace,
   type LexicalSearch,
   type Metric,
@@ -173,9 +174,10 @@ class MemoryContent {
       .filter(({ record }) => isMissing(record))
       .sort((a, b) => a.record - b.record)
       .slice(0, limit)
-      .map(({ record, title, text }) => {
+      .map(stored => {
+        const { record, text } = stored
         const vector = generation === current ? carried.get(record) : undefined
-        return { record, title, text: text ?? '', ...(vector && { vector }) }
+        return { record, title: embeddedTitle(stored), text: text ?? '', ...(vector && { vector }) }
       })
   }
 
@@ -541,9 +543,9 @@ function comparePositions(a: RecordPosition, b: RecordPosition): number {
 }
 
 function toRecordView(
-  { record, id, documentId, chunkIndex, text, payload }: MemoryRecord,
+  { record, id, documentId, chunkIndex, context = null, text, payload }: MemoryRecord,
   vector: Float32Array | undefined,
 ): RecordView {
-  const view = { record, id, documentId, chunkIndex, text, payload: structuredClone(payload) }
+  const view = { record, id, documentId, chunkIndex, context, text, payload: structuredClone(payload) }
   return vector ? { ...view, vector: Float32Array.from(vector) } : view
 }

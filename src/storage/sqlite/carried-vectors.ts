@@ -4,11 +4,13 @@ import type { SqliteConnection } from './connection.ts'
 
 interface Passage {
   readonly title: string | null
+  readonly context?: string | null
   readonly text: string | null
 }
 
 /**
- * Gives the vectors of deleted records to records that are added in the same transaction with the same title and text, so that
+ * Gives the vectors of deleted records to records that are added in the same transaction with the same title, context and text, so
+ * that
  * they are not computed again. Vectors of the default space are not included: each record is added with one.
  */
 export class CarriedVectors {
@@ -24,7 +26,9 @@ export class CarriedVectors {
   remember(collection: number, records: readonly number[]): void {
     const spaces = this.#listSpaces(collection)
     if (spaces.length === 0) return
-    const passageOf = this.#connection.prepare<Passage>('SELECT title, text FROM record WHERE record = ?')
+    const passageOf = this.#connection.prepare<Passage>(
+      'SELECT title, context, text FROM record WHERE record = ?',
+    )
     const dataOf = spaces.map(space => ({
       space: space.spaceId,
       statement: this.#connection.prepare<{ data: Buffer }>(
@@ -63,6 +67,6 @@ export class CarriedVectors {
   }
 }
 
-function keyOf(collection: number, { title, text }: Passage): string {
-  return JSON.stringify([collection, title, text])
+function keyOf(collection: number, { title, context = null, text }: Passage): string {
+  return JSON.stringify([collection, title, context, text])
 }

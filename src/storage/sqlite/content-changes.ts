@@ -315,9 +315,18 @@ export class ContentChanges {
     const payload = JSON.stringify(record.payload)
     const { lastInsertRowid } = this.#connection
       .prepare(
-        'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        'INSERT INTO record (collection, id, document_id, chunk_index, title, context, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
       )
-      .run(id, record.id, record.documentId, record.chunkIndex, record.title, record.text, payload)
+      .run(
+        id,
+        record.id,
+        record.documentId,
+        record.chunkIndex,
+        record.title,
+        record.context ?? null,
+        record.text,
+        payload,
+      )
     const number = Number(lastInsertRowid)
     this.#connection
       .prepare(`INSERT INTO ${vectorTable(collection)} (record, data) VALUES (?, ?)`)

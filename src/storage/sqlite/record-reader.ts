@@ -27,11 +27,12 @@ interface RecordRow {
   readonly id: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
+  readonly context: string | null
   readonly text: string | null
   readonly payload: string
 }
 
-const columns = 'record, id, document_id AS documentId, chunk_index AS chunkIndex, text, payload'
+const columns = 'record, id, document_id AS documentId, chunk_index AS chunkIndex, context, text, payload'
 
 export interface DocumentQuery {
   readonly documentId: string
@@ -236,10 +237,10 @@ function rangesAfter(after: DocumentQuery['after']): { where: string; values: (n
 
 /** @throws control_plane_unavailable  the record is damaged */
 function decodeRecord(row: RecordRow): RecordView {
-  const { record, id, documentId, chunkIndex, text } = row
+  const { record, id, documentId, chunkIndex, context, text } = row
   const isValid =
     typeof id === 'string' &&
-    [documentId, text].every(value => value === null || typeof value === 'string') &&
+    [documentId, context, text].every(value => value === null || typeof value === 'string') &&
     (chunkIndex === null || Number.isInteger(chunkIndex))
   if (!isValid) throw damagedStore(`row ${record} of record`)
   return { ...row, payload: decodePayload(row) }

@@ -30,6 +30,10 @@ import {
 import type { SqliteConnection } from './connection.ts'
 import { createVectorTable, dropVectorTable, requireFinite } from './content-changes.ts'
 
+/** Selects what `embeddedTitle` returns. */
+const embeddedTitleSql =
+  "CASE WHEN context IS NULL THEN title ELSE coalesce(title || char(10), '') || context END AS title"
+
 /** Reads the models of fitted spaces, and the records that a new generation needs. */
 export class SpaceReads {
   readonly #connection: SqliteConnection
@@ -65,7 +69,7 @@ export class SpaceReads {
       const { filter } = visibility
       const rows = this.#connection
         .prepare<StoredPassage & { payload: string }>(
-          `SELECT record, title, text${filter ? ', payload' : ''} FROM record INDEXED BY record_by_collection
+          `SELECT record, ${embeddedTitleSql}, text${filter ? ', payload' : ''} FROM record INDEXED BY record_by_collection
             WHERE collection = ? AND record > ? AND text IS NOT NULL ORDER BY record LIMIT ?`,
         )
         .all(id, after, limit)
@@ -114,7 +118,7 @@ export class SpaceReads {
   #passagesAfter({ id }: CollectionRow, after: number, limit: number, condition = '1'): StoredPassage[] {
     return this.#connection
       .prepare<StoredPassage>(
-        `SELECT record, title, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
+        `SELECT record, ${embeddedTitleSql}, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
           WHERE collection = ? AND record > ? AND ${condition} ORDER BY record LIMIT ?`,
       )
       .all(id, after, limit)

@@ -1,5 +1,4 @@
-/** Adds an index of documents by content hash, with which a search finds knowledge bases with the same document. */
+/** Adds the lines that are embedded between the title and the text of a record. Existing records have none, and keep their vectors. */
 export const nineteenthMigration = `
-ALTER TABLE documents ADD COLUMN contentHash GENERATED ALWAYS AS (body ->> '$.contentHash') VIRTUAL;
-CREATE INDEX documents_byContentHash ON documents (workspaceId, contentHash, knowledgeBaseId);
+ALTER TABLE record ADD COLUMN context TEXT;
 `

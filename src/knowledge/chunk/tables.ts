@@ -1,0 +1,91 @@
+import type { ChunkSpan } from './chunker.ts'
+import { nextLine } from './space.ts'
+
+/** Maximum length of the heads of a table, in UTF-16 units. The rest is cut. */
+const headsCharsMax = 300
+const fencePattern = /^ {0,3}(`{3,}|~{3,})/
+/** Maximum length of the part of a line in which a fence is searched. */
+const fenceLineChars = 200
+
+/** A Markdown table. Its first line contains its heads, and its second line is the delimiter row. */
+export interface MarkdownTable {
+  readonly start: number
+  /** Offset after the delimiter row. */
+  readonly bodyStart: number
+  /** Offset after the last row. */
+  readonly end: number
+}
+
+/**
+ * Yields the tables of a Markdown text in order. Takes linear time.
+ *
+ * @see https://github.github.com/gfm/#tables-extension-
+ */
+export function* findTables(text: string): Generator<MarkdownTable> {
+  let openFence: string | undefined
+  let start = 0
+  while (start < text.length) {
+    const next = nextLine(text, start + 1)
+    const fence = fencePattern.exec(text.slice(start, Math.min(next, start + fenceLineChars)))?.[1]
+    if (fence && (openFence === undefined || fence.startsWith(openFence)))
+      openFence = openFence === undefined ? fence : undefined
+    const bodyStart = next < text.length ? nextLine(text, next + 1) : next
+    const isTable =
+      openFence === undefined && hasPipe(text, start, next) && isDelimiterRow(text, next, bodyStart)
+    if (!isTable) {
+      start = next
+      continue
+    }
+    let end = bodyStart
+    while (end < text.length) {
+      const rowEnd = nextLine(text, end + 1)
+      if (!hasPipe(text, end, rowEnd)) break
+      end = rowEnd
+    }
+    yield { start, bodyStart, end }
+    start = end
+  }
+}
+
+/**
+ * Returns the heads of the table in which each span starts, such as `Name | Role`; undefined if a span starts outside of the body
+ * of a table.
+ *
+ * @param spans  with ascending starts
+ */
+export function tableHeadsAt(text: string, spans: readonly ChunkSpan[]): (string | undefined)[] {
+  const tables = findTables(text)
+  let table = tables.next()
+  return spans.map(({ start }) => {
+    while (!table.done && table.value.end <= start) table = tables.next()
+    if (table.done || start < table.value.bodyStart) return undefined
+    const line = text.slice(table.value.start, table.value.bodyStart).split(/\r\n|[\n\r]/, 1)[0]!
+    const heads = line
+      .slice(0, 2 * headsCharsMax)
+      .trim()
+      .replace(/^\||\|$/g, '')
+      .split('|')
+      .map(head => head.trim())
+      .filter(head => head !== '')
+      .join(' | ')
+    return heads.slice(0, headsCharsMax) || undefined
+  })
+}
+
+function hasPipe(text: string, start: number, end: number): boolean {
+  for (let offset = start; offset < end; offset++) if (text.charCodeAt(offset) === 0x7c) return true
+  return false
+}
+
+/** Returns true if a line has only the characters of a delimiter row, with at least one hyphen and one pipe. */
+function isDelimiterRow(text: string, start: number, end: number): boolean {
+  let hasHyphen = false
+  let isPiped = false
+  for (let offset = start; offset < end; offset++) {
+    const character = text[offset]!
+    if (!'|-: \t\r\n'.includes(character)) return false
+    hasHyphen ||= character === '-'
+    isPiped ||= character === '|'
+  }
+  return hasHyphen && isPiped
+}
