@@ -29,6 +29,7 @@ const endurance = [
   'processes/killed-decisions',
   'processes/killed-ingest',
   'processes/killed-mixed-ingest',
+  'processes/killed-reindex',
   'processes/killed-sync',
   'processes/killed-turn',
   'processes/renewal',

@@ -25,6 +25,7 @@ import { createAppSettings } from './http/app-settings.ts'
 import { openDecodeThread } from './http/decode-thread.ts'
 import { createFailureReporter } from './http/exchange.ts'
 import { runningBuild, runtimeHandlers } from './http/runtime-handlers.ts'
+import type { JobClaim } from './jobs/job-claim.ts'
 import { openJobs } from './jobs/open.ts'
 import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
@@ -267,12 +268,13 @@ async function buildRuntime(
     ingestLoad,
     countLostDecisions: access.countLostDecisions,
   })
+  const ingest = operation.withIngestCount((claim: JobClaim) => knowledge.ingestJob.perform(claim))
   const jobs = openJobs({
     ...deps,
     audit,
     host,
     processNonce,
-    perform: operation.withIngestCount(claim => knowledge.ingestJob.perform(claim)),
+    perform: claim => (claim.job.kind === 'reindex' ? knowledge.reindexJob.perform(claim) : ingest(claim)),
   })
   const agents = openAgents({
     ...deps,

@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { sentenceProgressLines } from '../../src/cli/fields/resources.ts'
 import { statusTone } from '../../src/cli/fields/status-tone.ts'
-import { formatJobProgress } from '../../src/cli/find/job.ts'
+import { formatJobProgress, shortIdChars } from '../../src/cli/find/job.ts'
 import { lookUpJobNames } from '../../src/cli/find/job-names.ts'
 import { listKnowledgeBases } from '../../src/cli/find/resolve.ts'
 import { jobs } from '../../src/contract/jobs.ts'
@@ -10,7 +10,7 @@ import { jobs } from '../../src/contract/jobs.ts'
 export default class JobsList extends WbCommand {
   static override summary = 'list the jobs of a workspace, newest first'
   static override description =
-    'Also prints the progress of sentence vectors, which are computed in the background after an ingest. They are not jobs: with --json, and in a pipe, stdout contains only jobs.'
+    'A terminal shows the first characters of the IDs, with which other commands find a job. Also prints the progress of sentence vectors, which are computed in the background after an ingest. They are not jobs: with --json, and in a pipe, stdout contains only jobs.'
   static override examples = ['wb jobs list', 'wb jobs list --limit 10 --json']
   static override flags = { limit: limitFlag }
 
@@ -23,7 +23,10 @@ export default class JobsList extends WbCommand {
     const names = await this.waitFor('reading', lookUpJobNames(this.client, rows))
     this.output.list(rows, {
       columns: {
-        id: { value: row => row.jobId },
+        id: {
+          value: row => (this.output.interactive ? row.jobId.slice(0, shortIdChars) : row.jobId),
+        },
+        kind: { value: row => (row.kind === 'ingest' ? null : row.kind) },
         status: { value: row => row.status, tone: row => statusTone(row.status) },
         chunks: { value: formatJobProgress },
         error: { value: row => row.errorMessage, format: 'flexible' },

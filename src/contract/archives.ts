@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { DocumentFields } from './documents.ts'
-import { metadata, payload, reservedPayloadKeys } from './fields.ts'
+import { DocumentChunking, DocumentFields } from './documents.ts'
+import { metadata, payload, placesPayloadKey, reservedPayloadKeys } from './fields.ts'
 import { limits } from './limits.ts'
 
 /** Version of the lines of an exported knowledge base. */
@@ -51,14 +51,27 @@ const archivedDocument = DocumentFields.extend({
   ownerPrincipalId: owner,
   /** True if the text of the document is not ingested again. */
   isIngested: z.boolean(),
-}).required()
+})
+  .required()
+  .extend({ chunking: DocumentChunking.optional() })
 export type ArchivedDocument = z.output<typeof archivedDocument>
 
 const identityKeys = new Set(['knowledgeBaseId', 'documentId', 'chunkIndex', 'chunkText', 'visible_to'])
+const filePlace = z.strictObject({
+  start: z.int().nonnegative(),
+  page: z.int().optional(),
+  slide: z.int().optional(),
+  sheet: z.string().max(limits.metadataChars).optional(),
+})
 /** Fields of a chunk that its document does not have. */
 const chunkFields = z
-  .record(z.string(), z.union([z.string().max(limits.metadataChars), z.number()]))
+  .record(z.string(), z.union([z.string().max(limits.ingestTextChars), z.number(), z.array(filePlace)]))
   .refine(fields => Object.keys(fields).every(isChunkField), 'has an unknown key')
+  .refine(
+    fields =>
+      Object.entries(fields).every(([key, value]) => Array.isArray(value) === (key === placesPayloadKey)),
+    'has a value of the wrong type',
+  )
 
 /** Returns true for a payload key that belongs to a chunk, and not to its document. */
 export function isChunkField(key: string): boolean {

@@ -16,6 +16,7 @@ export const auditActions = [
   'kb.create',
   'kb.update',
   'kb.delete',
+  'kb.reindex',
   'kb.clear_query_log',
   'document.delete',
   'document.restore',

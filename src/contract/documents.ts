@@ -8,6 +8,7 @@ import {
   lenientJsonBody,
 } from './content-routes.ts'
 import { boundedText, isoTimestamp, metadata, timestampInput, visibleTo, withErrorCode } from './fields.ts'
+import { DocumentExplanation } from './ingest-report.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
 import { limitParameter, pageOfItems, pageQuery } from './page.ts'
@@ -73,6 +74,15 @@ const chunker = z.object({
   minChars: z.int().nonnegative().optional(),
   overlapChars: z.int().nonnegative().optional(),
 })
+
+/** Settings for splitting the text of a document, in addition to those of the chunking service. */
+export const DocumentChunking = z.object({
+  /** Sizes that the ingest requested instead of those of the chunking service. */
+  override: chunker.optional(),
+  /** True if the text is Markdown, whose headings are its sections. */
+  isMarkdown: z.boolean(),
+})
+export type DocumentChunking = z.output<typeof DocumentChunking>
 
 export const Ingest = z.object({
   text: boundedText(limits.ingestTextChars),
@@ -189,6 +199,16 @@ export const documents = {
     summary: 'Show a document',
     access: member('read:content'),
     replies: { 200: Document },
+    errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],
+  }),
+  explain: route({
+    method: 'GET',
+    path: `${knowledgeBasePath}/documents/:documentId/explain`,
+    summary: 'Explain how a document was ingested',
+    description:
+      'Returns a report of the last ingest of the document: its stages with their times, the parser and the chunker, sizes, requests to the provider of the embedding service, and the reason of a failure. For a document that is being ingested, it also returns the job. A file whose text could not be extracted has no document.',
+    access: member('read:content'),
+    replies: { 200: DocumentExplanation },
     errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],
   }),
   update: route({

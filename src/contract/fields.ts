@@ -15,6 +15,16 @@ export const statusPayloadKey = '$status'
 export const startPayloadKey = '$start'
 
 /**
+ * Payload key of the places of a file that start inside a chunk, after its start, such as pages. It is not part of responses.
+ */
+export const placesPayloadKey = '$places'
+/**
+ * Payload keys of the text before a chunk, and after the last one, that is in no chunk, such as white space. They are not part
+ * of responses.
+ */
+export const gapPayloadKeys = { before: '$before', after: '$after' } as const
+
+/**
  * Payload keys that ingest writes. They are rejected in metadata and record payloads, so that clients cannot
  * forge the visibility of a document.
  */
@@ -32,6 +42,8 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   sourcePayloadKey,
   statusPayloadKey,
   startPayloadKey,
+  placesPayloadKey,
+  ...Object.values(gapPayloadKeys),
 ])
 
 /** Returns a schema for a string of 1 to `max` UTF-16 code units. */

@@ -8,15 +8,17 @@ export const Job = z
   .object({
     workspaceId: z.uuid(),
     jobId: z.uuid(),
-    kind: z.literal('ingest'),
+    kind: z.enum(['ingest', 'reindex']).meta({
+      description: '`ingest` for a document, `reindex` for a knowledge base',
+    }),
     knowledgeBaseId: z.uuid().nullable(),
     documentId: z.uuid().nullable(),
     status: z.enum(['pending', 'running', 'succeeded', 'failed']),
     processed: z.int(),
-    total: z
-      .int()
-      .nullable()
-      .meta({ description: 'number of chunks; null until the text is split into chunks' }),
+    total: z.int().nullable().meta({
+      description:
+        'number of chunks; null until it is known. A job that also changes the embedding service counts each chunk twice.',
+    }),
     result: z.object({ chunks: z.int() }).nullable(),
     errorMessage: z.string().nullable(),
     createdAt: isoTimestamp,

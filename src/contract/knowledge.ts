@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { changesAnyOf, member, needs } from './access.ts'
 import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './fields.ts'
 import { insightsQuery, QueryInsights } from './insights.ts'
+import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
 import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -220,6 +221,39 @@ export const CompactionProgress = z
   .meta({ id: 'CompactionProgress' })
 export type CompactionProgress = z.output<typeof CompactionProgress>
 
+const ReindexRequest = z
+  .strictObject({
+    chunkingServiceId: z.uuid().meta({ description: 'chunking service to use from now on' }),
+    embeddingServiceId: z.uuid().meta({
+      description:
+        'embedding service to use when the new vectors are complete; the built-in embedder is not possible',
+    }),
+  })
+  .partial()
+export type ReindexRequest = z.output<typeof ReindexRequest>
+
+/** The last job that reindexed a knowledge base. */
+export const Reindexing = z
+  .object({
+    job: Job.nullable().meta({ description: 'last job; null if there was none, or if it was deleted' }),
+    documents: z
+      .object({
+        rechunked: z
+          .int()
+          .min(0)
+          .meta({ description: 'number of documents that were split into chunks again' }),
+        unchanged: z.int().min(0).meta({ description: 'number of documents whose chunks did not change' }),
+        kept: z.int().min(0).meta({
+          description:
+            'number of documents that keep their chunks, because their text cannot be read from them; ingest these again',
+        }),
+      })
+      .nullable()
+      .meta({ description: 'results of the job so far; null without a job' }),
+  })
+  .meta({ id: 'Reindexing' })
+export type Reindexing = z.output<typeof Reindexing>
+
 /** Response field that lists the queries to a remote database. Empty for the embedded store. */
 const remoteQueries = { astraQueries: z.array(z.unknown()) }
 
@@ -362,7 +396,16 @@ const WhyNotRequest = z
   .object({ ...rankingFields, documentId: z.uuid() })
   .refine(hasExactlyOne, exactlyOneMessage)
 
-const KnowledgeBaseHit = SearchHit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
+const KnowledgeBaseHit = SearchHit.extend({
+  knowledgeBaseId: z.uuid(),
+  alsoIn: z
+    .array(z.object({ knowledgeBaseId: z.uuid(), documentId: z.uuid() }))
+    .optional()
+    .meta({
+      description:
+        'documents with the same text in other knowledge bases that were searched, one for each; absent if there are none. Their passages are not repeated in the results.',
+    }),
+}).meta({ id: 'HitOfKnowledgeBase' })
 export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
@@ -471,6 +514,39 @@ export const kb = {
     },
     errors: [...notFoundErrors, ...storeErrors, 'collection_unavailable'],
   }),
+  reindex: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/reindex',
+    summary: 'Reindex a knowledge base',
+    description:
+      'Starts a job that splits the documents into chunks with the current settings of the chunking service, and embeds the chunks that changed. With `chunkingServiceId`, the knowledge base uses this service from now on. With `embeddingServiceId`, the job embeds all chunks with this service, and the knowledge base changes to it when all vectors are complete. Until then, searches use the previous chunks of a document, and the previous embedding service. Documents can be ingested, changed and deleted in the meantime. If the job fails, start it again: it continues with what is left. A caller who may see only some documents gets `forbidden`, because the job counts all of them. With row-level access, a new embedding service also needs `manage:access`.',
+    access: needs('write:kb'),
+    body: { ...json, mode: 'strict', schema: ReindexRequest },
+    replies: { 202: z.object({ job: Job }) },
+    errors: [
+      ...notFoundErrors,
+      ...storeErrors,
+      'collection_unavailable',
+      'list_records_not_supported',
+      'chunking_service_not_found',
+      'embedding_service_not_found',
+      'invalid_chunker',
+      'vector_collection_required',
+      'conflict',
+      'policy_principal_required',
+    ],
+    audit: 'kb.reindex',
+  }),
+  reindexing: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/reindex',
+    summary: 'Show the last job that reindexed a knowledge base',
+    description:
+      'Returns the job with its progress. Follow it with the events of the job. A caller who may see only some documents gets `forbidden`.',
+    access: member('read:content'),
+    replies: { 200: Reindexing },
+    errors: [...notFoundErrors, 'policy_principal_required'],
+  }),
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
@@ -527,7 +603,7 @@ export const kb = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
     summary: 'Search several knowledge bases',
-    description: `${searchDescription} Each knowledge base is searched separately, and the results are merged by score. Before that, the scores of a knowledge base are lowered if its best passages contain few words of the query. A saved filter (\`knowledgeFilterId\`) belongs to one knowledge base: with it, \`knowledgeBaseIds\` must contain only this knowledge base.`,
+    description: `${searchDescription} Each knowledge base is searched separately, and the results are merged by score. Before that, the scores of a knowledge base are lowered if its best passages contain few words of the query. A passage of a document that is in several knowledge bases is returned once, and \`alsoIn\` names the others. A saved filter (\`knowledgeFilterId\`) belongs to one knowledge base: with it, \`knowledgeBaseIds\` must contain only this knowledge base.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchManyRequest },
     replies: { 200: z.array(KnowledgeBaseHit) },
@@ -538,7 +614,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/export',
     summary: 'Export a knowledge base',
     description:
-      'Returns a page of an exported file: its next lines. Append the lines of all pages, each with a line feed. The lines contain the settings, the documents with their visibility and owner, their chunks, and the vectors of the embedding service, but no secrets. The file contains only what you may see. With `all=true`, which needs `manage:access`, it contains everything. Documents that are being ingested are omitted. If a document changes while its chunks are on two pages, the request gets `conflict`: continue after an earlier page.',
+      'Returns a page of an exported file: its next lines. Append the lines of all pages, each with a line feed. The lines contain the settings, the documents with their visibility and owner, their chunks, and the vectors of the embedding service, but no secrets. The file contains only what you may see. With `all=true`, which needs `manage:access`, it contains everything. Documents that are being ingested are omitted. If a document changes while its chunks are on two pages, the request gets `conflict`: continue after an earlier page. If the embedding service of the knowledge base changes, the request gets `invalid_cursor`: start again.',
     access: member('read:content'),
     query: z.object({
       cursor: z.string().min(1).optional(),

@@ -52,10 +52,11 @@ export async function readAllPages(
   return { text, items }
 }
 
-/** Returns a probe of a route for one document or job: it must show visible ones, and refuse the others. */
+/** Returns a probe of a route for one document or job: it must respond for visible ones, and refuse the others. */
 export function probeEachDocument(
   name: string,
   paramsOf: (document: CanaryDocument) => Record<string, string>,
+  proof: RouteProbe['proof'] = 'shows',
 ): [string, RouteProbe] {
   const execute: ExecuteProbe = async ({ run, fixture, principalId }) => {
     for (const document of fixture.documents) {
@@ -64,7 +65,7 @@ export function probeEachDocument(
       else run.expectRefused(name, principalId, response)
     }
   }
-  return [name, shows(execute)]
+  return [name, { proof, execute }]
 }
 
 /** Returns a probe of a route for one conversation: it must respond to the owner, and refuse other principals. */

@@ -113,6 +113,11 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
   })),
+  probeEachDocument(
+    'documents.explain',
+    ({ base, documentId }) => ({ knowledgeBaseId: base.knowledgeBaseId, documentId }),
+    'refuses',
+  ),
   probeEachDocument('documents.chunks', ({ base, documentId }) => ({
     knowledgeBaseId: base.knowledgeBaseId,
     documentId,
@@ -232,7 +237,7 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
       }),
     ),
   ],
-  ...['kb.stats', 'kb.compact'].map((name): [string, RouteProbe] => [
+  ...['kb.stats', 'kb.compact', 'kb.reindex', 'kb.reindexing'].map((name): [string, RouteProbe] => [
     name,
     refuses(
       forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {

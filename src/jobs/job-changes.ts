@@ -2,6 +2,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type DocumentRow, type JobInputRow, type JobRow, tables } from '../storage/tables.ts'
+import { failReport, type IngestFailure } from './ingest-report.ts'
 
 /** Maximum number of attempts. A write is retried if the document changed in the meantime. */
 const attemptsMax = 20
@@ -12,14 +13,27 @@ export function newJob(
   { body, actor }: Pick<JobInputRow, 'body' | 'actor'>,
   clock: Clock,
 ): { job: JobRow; writes: Write[] } {
-  const now = timestamp(clock)
   const { workspaceId, knowledgeBaseId, documentId } = document
-  const job: JobRow = {
-    workspaceId,
+  const job = pendingJob({ workspaceId, kind: 'ingest', knowledgeBaseId, documentId }, clock)
+  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body, actor }
+  return {
+    job,
+    writes: [
+      { op: 'insert', table: tables.jobs, row: job },
+      { op: 'insert', table: tables.jobInputs, row: input },
+    ],
+  }
+}
+
+/** Returns a new job that has no input. */
+export function pendingJob(
+  fields: Pick<JobRow, 'workspaceId' | 'kind' | 'knowledgeBaseId' | 'documentId' | 'reindex'>,
+  clock: Clock,
+): JobRow {
+  const now = timestamp(clock)
+  return {
+    ...fields,
     jobId: newId(),
-    kind: 'ingest',
-    knowledgeBaseId,
-    documentId,
     status: 'pending',
     processed: 0,
     total: null,
@@ -30,14 +44,6 @@ export function newJob(
     leaseOwner: null,
     leaseUntil: null,
     endedAt: null,
-  }
-  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body, actor }
-  return {
-    job,
-    writes: [
-      { op: 'insert', table: tables.jobs, row: job },
-      { op: 'insert', table: tables.jobInputs, row: input },
-    ],
   }
 }
 
@@ -75,20 +81,20 @@ export async function documentOfJob(rows: RowStore, job: JobRow): Promise<Stored
 /**
  * Ends a job as failed, and marks its document as failed, so that the text can be ingested again.
  *
- * @param errorMessage  must not contain secrets; at most 500 characters
+ * @param failure  its texts must not contain secrets; at most 500 characters each
  * @returns the ended job; undefined if the job changed in the meantime
  */
 export async function failJob(
   { rows, clock }: { rows: RowStore; clock: Clock },
   before: Stored<JobRow>,
-  errorMessage: string,
+  failure: IngestFailure,
 ): Promise<JobRow | undefined> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const after = endedJob(before.row, { status: 'failed', errorMessage }, clock)
+    const after = endedJob(before.row, { status: 'failed', errorMessage: failure.message }, clock)
     const document = await documentOfJob(rows, before.row)
     const outcome = await rows.atomic([
       ...endingWrites(before, after),
-      ...(document ? [documentFailureWrite(document, errorMessage, after.updatedAt)] : []),
+      ...(document ? [documentFailureWrite(document, failure, after.updatedAt)] : []),
     ])
     if (outcome.ok) return after
     if (outcome.at === 0) return undefined
@@ -96,15 +102,21 @@ export async function failJob(
   throw new Error(`the document of job ${before.row.jobId} keeps changing`)
 }
 
-function documentFailureWrite(document: Stored<DocumentRow>, errorMessage: string, updatedAt: string): Write {
+function documentFailureWrite(
+  document: Stored<DocumentRow>,
+  failure: IngestFailure,
+  updatedAt: string,
+): Write {
+  const { ingestReport } = document.row
   const failed: DocumentRow = {
     ...document.row,
     status: 'failed',
-    errorMessage,
+    errorMessage: failure.message,
     updatedAt,
     ingestKey: null,
     nameKey: null,
     jobId: null,
+    ...(ingestReport && { ingestReport: failReport(ingestReport, failure, Date.parse(updatedAt)) }),
   }
   return { op: 'replace', table: tables.documents, row: failed, ...revisionOf(document) }
 }

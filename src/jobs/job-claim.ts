@@ -3,6 +3,7 @@ import type { Log } from '../base/log.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { RowStore, Stored, Write, WriteOutcome } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
+import type { IngestFailure } from './ingest-report.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 
@@ -66,7 +67,10 @@ export class JobClaim {
    * @returns the outcome; `at` of a failure is an index in `rows`
    * @throws ClaimLost
    */
-  advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
+  advance(
+    change: Partial<Pick<JobRow, 'processed' | 'total' | 'reindex'>>,
+    rows: readonly Write[],
+  ): Promise<WriteOutcome> {
     const { clock } = this.#deps
     return this.#write(
       job =>
@@ -98,9 +102,9 @@ export class JobClaim {
   }
 
   /** Ends the job and its document as failed, unless the job was lost. */
-  async fail(errorMessage: string): Promise<void> {
+  async fail(failure: IngestFailure): Promise<void> {
     await this.#enqueue(async () => {
-      const ended = this.#isLost ? undefined : await failJob(this.#deps, this.#stored, errorMessage)
+      const ended = this.#isLost ? undefined : await failJob(this.#deps, this.#stored, failure)
       if (ended) this.#deps.jobEvents.emit(ended)
     })
   }

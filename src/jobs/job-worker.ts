@@ -2,12 +2,12 @@ import type { AuditTrail } from '../access/audit-trail.ts'
 import { timestamp } from '../base/clock.ts'
 import { isProcessRunning } from '../base/is-process-running.ts'
 import type { Log } from '../base/log.ts'
-import { presentableMessage } from '../base/redact.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { IngestLoad } from '../contract/runtime-routes.ts'
 import type { Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
+import { describeFailure } from './ingest-report.ts'
 import { changedJob, failJob } from './job-changes.ts'
 import { JobClaim, type JobClaimDependencies } from './job-claim.ts'
 
@@ -208,11 +208,11 @@ export class JobWorker {
       { jobId, crashes: crashesMax },
       'a job failed, because too many processes crashed while working on it',
     )
-    const ended = await failJob(
-      this.#deps,
-      stored,
-      `the runtime crashed ${crashesMax} times while processing this text`,
-    )
+    const ended = await failJob(this.#deps, stored, {
+      code: null,
+      message: `the runtime crashed ${crashesMax} times while running this job`,
+      hint: null,
+    })
     if (ended) this.#deps.jobEvents.emit(ended)
   }
 
@@ -252,7 +252,8 @@ export class JobWorker {
     }
     if (known) log.info({ jobId, code: known.code }, 'a job failed')
     else log.error({ jobId, error }, 'a job failed')
-    await claim.fail(presentableMessage(known?.message ?? 'the text could not be ingested'))
+    const reason = claim.job.kind === 'reindex' ? 'the knowledge base could not be reindexed' : undefined
+    await claim.fail(describeFailure(error, reason))
   }
 }
 

@@ -92,7 +92,7 @@ export class Jobs {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.stored(jobKey, caller)
       if (stored.row.endedAt !== null) return stored.row
-      const ended = await failJob(this.deps, stored, 'cancelled')
+      const ended = await failJob(this.deps, stored, { code: null, message: 'cancelled', hint: null })
       if (!ended) continue
       this.deps.onCancel(jobKey.jobId)
       this.deps.jobEvents.emit(ended)

@@ -2,6 +2,7 @@ import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { Ingest } from '../contract/documents.ts'
 import type { EmbeddedPassage } from '../models/lsa.ts'
 import { embeddedTitle } from '../storage/content.ts'
+import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
 import { type ChunkerSettings, createChunker } from './chunk/index.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
@@ -15,10 +16,17 @@ export interface TextChunk extends ChunkContext {
   readonly text: string
   /** Place of the file in which the chunk starts; undefined if the file has no places. */
   readonly place?: TextPlace | undefined
+  /** Places that start inside the chunk, after its start; absent if there are none. */
+  readonly innerPlaces?: readonly TextPlace[]
+  /** Text before the chunk that no chunk contains; absent if empty. */
+  readonly textBefore?: string
+  /** Text after the last chunk; absent if empty, and for other chunks. */
+  readonly textAfter?: string
 }
 
 export interface ChunkedText {
   readonly chunkerId: string
+  readonly chunkOptions: ChunkOptions
   readonly chunks: TextChunk[]
 }
 
@@ -47,8 +55,30 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
     section: sections[at],
     tableHeads: tableHeads[at],
     place: places[at],
+    ...innerPlacesOf({ start, end }, layout.places),
+    ...gapsAt(text, spans, at),
   }))
-  return { chunkerId: chunker.id, chunks }
+  return { chunkerId: chunker.id, chunkOptions: chunker.options, chunks }
+}
+
+/** Returns the places that start inside a chunk, which are needed to split the text again. */
+function innerPlacesOf(
+  { start, end }: ChunkSpan,
+  places: readonly TextPlace[],
+): Pick<TextChunk, 'innerPlaces'> {
+  const innerPlaces = places.filter(place => place.start > start && place.start < end)
+  return innerPlaces.length > 0 ? { innerPlaces } : {}
+}
+
+/** Returns the text that is in no chunk, and belongs to the chunk with an index. */
+function gapsAt(
+  text: string,
+  spans: readonly ChunkSpan[],
+  at: number,
+): Pick<TextChunk, 'textBefore' | 'textAfter'> {
+  const textBefore = text.slice(spans[at - 1]?.end ?? 0, spans[at]!.start)
+  const textAfter = at === spans.length - 1 ? text.slice(spans[at]!.end) : ''
+  return { ...(textBefore && { textBefore }), ...(textAfter && { textAfter }) }
 }
 
 /** Returns the input of embedders for the chunks of a document. */

@@ -10,6 +10,7 @@ import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
+import type { DocumentExplanation } from '../contract/ingest-report.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import type { PageQuery } from '../contract/page.ts'
@@ -155,6 +156,17 @@ export class Documents {
   /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */
   async get(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentRow> {
     return (await this.requireVisible(documentKey, caller)).row
+  }
+
+  /**
+   * Returns the report of the last ingest of a document, and the job that is ingesting it.
+   *
+   * @throws document_not_found, knowledge_base_not_found, policy_principal_required
+   */
+  async explain(documentKey: DocumentKey, caller: ContentCaller): Promise<DocumentExplanation> {
+    const { documentId, status, ingestReport, jobId } = await this.get(documentKey, caller)
+    const job = jobId ? await this.parts.rows.get(tables.jobs, [documentKey.workspaceId, jobId]) : undefined
+    return { documentId, status, report: ingestReport ?? null, job: job?.row ?? null }
   }
 
   /** Returns true if a document exists, even if it is hidden. Call it only for a caller who may manage access. */

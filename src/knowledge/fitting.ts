@@ -214,6 +214,8 @@ export class Fitting {
    * share of unfitted chunks.
    */
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
+    // A knowledge base may have changed to another embedding service.
+    if (!(await this.parts.store.collection(key))?.fitted) return false
     const counts = await this.parts.store.fitted?.fitCounts(key, await this.parts.learnableRows(key))
     if (!counts || counts.records < fitRecordsMin) return false
     const shareMin = counts.records <= fitSampleMax ? share : Math.max(share, pausedShareMax)

@@ -44,6 +44,11 @@ export function requireVectors({ name, dimension }: Collection): void {
     })
 }
 
+/** @throws conflict  the knowledge base has not been imported completely */
+export function requireImported({ importing, name }: KnowledgeBase): void {
+  if (importing) throw new WbError('conflict', `knowledge base '${name}' has not been imported completely`)
+}
+
 /**
  * Returns undefined if the error means that a knowledge base was deleted.
  *

@@ -3,12 +3,13 @@ import type { AccessOf } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import type { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import { sha256 } from '../base/id.ts'
-import { presentableMessage } from '../base/redact.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { Document, FileCheck, FileState } from '../contract/documents.ts'
-import { overloaded, WbError } from '../contract/errors.ts'
+import { overloaded } from '../contract/errors.ts'
+import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
+import { describeFailure, endReport, enterStage, failReport, newIngestReport } from '../jobs/ingest-report.ts'
 import { newJob } from '../jobs/job-changes.ts'
 import type { RowStore, Stored, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
@@ -33,13 +34,14 @@ import {
 } from './ingest/document-writes.ts'
 import type { IngestQueue } from './ingest/ingest-queue.ts'
 import type { RecentVectors } from './ingest/recent-vectors.ts'
+import { reportChunks, reportRequest, reportReused } from './ingest/report-chunks.ts'
 import { ReusedVectors } from './ingest/reused-vectors.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
 import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
-import type { VectorSpace } from './vector-space.ts'
+import { isSpaceChange, type VectorSpace } from './vector-space.ts'
 
 /** Maximum length of a text that is hashed on this thread. At this length, hashing takes less than a millisecond. */
 const inlineHashCharsMax = 250_000
@@ -57,6 +59,9 @@ export type IngestResult =
 export type EnqueueResult =
   | { readonly kind: 'enqueued'; readonly document: Document; readonly job: Job }
   | ExistingDocument
+
+/** Chunks with their vectors, and the report of how they were made. */
+type PreparedIngest = EmbeddedChunks & { readonly report: DocumentIngestReport }
 
 export interface IngestParts {
   readonly rows: RowStore
@@ -126,16 +131,17 @@ export class Ingestion {
     body: StructuredIngest,
     caller: WritingCaller & Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
-    let prepared: EmbeddedChunks | undefined
+    let prepared: PreparedIngest | undefined
     return this.acceptThenWrite(address, body, caller, async accepted => {
       if (!prepared) {
         prepared = await this.prepare(accepted, caller)
+        if (!prepared) return undefined
         await this.parts.whenWritable(accepted.context)
         // This can take seconds. Accept the text again, so that a revocation in the meantime takes effect.
         if (accepted.access.isEnabled) return undefined
       }
       const result = await this.write(accepted, prepared)
-      if (result === 'space changed') prepared = undefined
+      if (result === 'base changed' || result === 'space changed') prepared = undefined
       if (typeof result === 'string') return undefined
       await this.parts.onRecordsChanged(accepted.context)
       return result
@@ -203,13 +209,20 @@ export class Ingestion {
     throw concurrentChange()
   }
 
-  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<EmbeddedChunks> {
+  /** Returns undefined if the knowledge base changed to another embedding service in the meantime. */
+  private async prepare(
+    accepted: AcceptedIngest,
+    caller: Pick<Caller, 'signal'>,
+  ): Promise<PreparedIngest | undefined> {
     const { context, body } = accepted
+    const { clock } = this.parts
+    const received = newIngestReport(clock.now(), Buffer.byteLength(body.text), body.extraction)
+    let report = enterStage(received, 'chunking', clock.now())
     try {
       const { bases, chunking } = this.parts
       const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOfPayload(body.metadata)
-      const { embedded, ...chunked } = await this.parts.index.run('prepare', {
+      const { embedded, embeddingMs, ...chunked } = await this.parts.index.run('prepare', {
         text: body.text,
         title,
         service,
@@ -217,40 +230,55 @@ export class Ingestion {
         layout: layoutOf(body),
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
-      if (embedded) return { ...chunked, ...embedded }
+      const chunkedAtMs = clock.now() - Math.round(embeddingMs)
+      report = enterStage(reportChunks(report, context, { ...chunked, title }), 'embedding', chunkedAtMs)
+      if (embedded) return { ...chunked, ...embedded, report: endReport(report, clock.now()) }
       const passages = passagesOf(title, chunked.chunks)
       const { access, replaced } = accepted
       const { visibility } = access.openChange(context.base, { action: 'ingest' })
       const earlier = replaced.map(({ row }) => row)
-      const vectors = await ReusedVectors.open(
+      const reused = await ReusedVectors.open(
         this.parts,
         { context, access, visibility, replaced: earlier },
         passages,
       )
-      return { ...chunked, ...(await vectors.embed(passages, caller.signal, 'request')) }
+      const vectors = await reused.embed(passages, caller.signal, {
+        patience: 'request',
+        onRequest: () => {
+          report = reportRequest(report)
+        },
+        onReused: count => {
+          report = reportReused(report, count)
+        },
+      })
+      return { ...chunked, ...vectors, report: endReport(report, clock.now()) }
     } catch (error) {
-      await this.storeFailed(accepted, error)
+      if (isSpaceChange(error)) return undefined
+      await this.storeFailed(accepted, error, report)
       throw error
     }
   }
 
-  /** Returns a string if the ingest must be retried, because the vector space or other rows have changed. */
+  /** Returns a string if the ingest must be retried, because the knowledge base, the vector space or other rows have changed. */
   private async write(
     accepted: AcceptedIngest,
-    prepared: EmbeddedChunks,
-  ): Promise<IngestResult | 'space changed' | 'rows changed'> {
+    prepared: PreparedIngest,
+  ): Promise<IngestResult | 'base changed' | 'space changed' | 'rows changed'> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
     const document = createDocument(accepted, state)
-    const writes = replacementWrites(accepted, accepted.replaced, { ...document, ingestKey, nameKey })
+    const { report: ingestReport } = prepared
+    const row = { ...document, ingestKey, nameKey, ingestReport }
+    const writes = replacementWrites(accepted, accepted.replaced, row)
     const outcome = await context.store.write(
       [...writes.changes, ...chunkInsertion(context, document, prepared)],
       writes.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
     await this.throwIfFinal(accepted, outcome)
+    if (outcome.at === 0) return 'base changed'
     if (outcome.at < writes.rows.length) return 'rows changed'
     if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
     if (outcome.at === writes.rows.length + writes.changes.length) throw chunkIdTaken(document.documentId)
@@ -260,12 +288,21 @@ export class Ingestion {
   private async writeQueued(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
+    const nowMs = Date.parse(now)
+    const received = newIngestReport(nowMs, Buffer.byteLength(accepted.body.text), accepted.body.extraction)
+    const ingestReport = enterStage(received, 'queued', nowMs)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
     const { body, access } = accepted
     const { job, writes } = newJob(document, { body, actor: access.actor }, this.parts.clock)
     // An older document with this name keeps its name key until the job replaces the document.
     const isNameTaken = accepted.replaced.some(({ row }) => row.nameKey === nameKey)
-    const row = { ...document, ingestKey, nameKey: isNameTaken ? null : nameKey, jobId: job.jobId }
+    const row = {
+      ...document,
+      ingestKey,
+      nameKey: isNameTaken ? null : nameKey,
+      jobId: job.jobId,
+      ingestReport,
+    }
     const deleted = accepted.replaced.filter(({ row }) => row.documentId === document.documentId)
     const replacement = replacementWrites(accepted, deleted, row)
     const stopCounting = await this.parts.queue.add(context.base.workspaceId, body.text)
@@ -288,21 +325,21 @@ export class Ingestion {
   }
 
   /** Stores the document as failed, with its error. The same text can then be ingested again. */
-  private async storeFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
+  private async storeFailed(
+    accepted: AcceptedIngest,
+    error: unknown,
+    report: DocumentIngestReport,
+  ): Promise<void> {
     const { context } = accepted
-    const errorMessage = presentableMessage(
-      error instanceof WbError ? error.message : 'the text could not be ingested',
-    )
-    const document = createDocument(accepted, {
-      status: 'failed',
-      errorMessage,
-      updatedAt: timestamp(this.parts.clock),
-    })
+    const failure = describeFailure(error)
+    const updatedAt = timestamp(this.parts.clock)
+    const document = createDocument(accepted, { status: 'failed', errorMessage: failure.message, updatedAt })
     const earlierFailures = accepted.replaced.filter(({ row }) => row.status === 'failed')
     const writes = replacementWrites(accepted, earlierFailures, {
       ...document,
       ingestKey: null,
       nameKey: null,
+      ingestReport: failReport(report, failure, Date.parse(updatedAt)),
     })
     await context.store.write(writes.changes, writes.rows)
   }
@@ -315,13 +352,17 @@ export function sizeInMemory(text: string): number {
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */
 function replacementWrites(
-  { context, access }: AcceptedIngest,
+  { context, access, body }: AcceptedIngest,
   replaced: readonly Stored<DocumentRow>[],
   document: DocumentRow,
 ) {
   const { rows, changes } = documentDeletionWrites(context, replaced)
   const row: DocumentRow = {
     ...document,
+    chunking: {
+      ...(body.chunker && { override: body.chunker }),
+      isMarkdown: layoutOf(body).isMarkdown,
+    },
     ...(access.isEnabled && { isVisibilityDecided: true }),
     createdAt: document.updatedAt,
   }

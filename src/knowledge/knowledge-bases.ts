@@ -35,7 +35,7 @@ import type {
 } from '../storage/content.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import { damagedStore } from '../storage/damaged-store.ts'
-import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
+import { type RowRevision, type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type KnowledgeBaseRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
@@ -57,7 +57,9 @@ const deleteAttemptsMax = 8
 
 /** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
-  readonly base: KnowledgeBase
+  readonly base: KnowledgeBaseRow
+  /** Revision of the knowledge base, which changes when it is reindexed. */
+  readonly revision: RowRevision
   readonly store: ContentStore
   readonly key: CollectionKey
   readonly collection: Collection
@@ -270,6 +272,7 @@ export class KnowledgeBases {
     }
     return {
       base: base.row,
+      revision: revisionOf(base),
       store,
       key,
       collection,

@@ -39,6 +39,8 @@ import { PassageVisibility } from './passage-visibility.ts'
 import { Publication } from './publication.ts'
 import { RecordRewriter } from './record-rewriter.ts'
 import { Records } from './records.ts'
+import { ReindexJob } from './reindex/reindex-job.ts'
+import { ReindexJobs } from './reindex/reindex-jobs.ts'
 import {
   chunkerHandlers,
   chunkPreviewHandlers,
@@ -50,6 +52,7 @@ import {
   trashHandlers,
 } from './routes.ts'
 import { ManySearcher } from './search/many-searcher.ts'
+import { RepeatedDocuments } from './search/repeated-documents.ts'
 import { ResultShaper } from './search/result-shaper.ts'
 import { Searcher } from './search/searcher.ts'
 import { SentenceSearch } from './search/sentence-search.ts'
@@ -167,20 +170,23 @@ export function openKnowledge(parts: KnowledgeParts) {
   })
   const trash = new Trash({ ...parts, bases, space, whenWritable, onRecordsChanged })
   const files = new FileReader()
-  const uploads = new Uploads({ docling: new Docling(parts.docling, parts), files, index: hosts.index })
+  const docling = new Docling(parts.docling, parts)
+  const uploads = new Uploads({ ...parts, docling, files, index: hosts.index })
   const queue = new CallerQueue(searchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
   const searcherParts = { space, filters, queue, sentences, reranking, shaper }
+  const repeated = new RepeatedDocuments(parts.rows)
   const searcher = new Searcher(searcherParts)
   const whyNotSearcher = new Searcher({ ...searcherParts, queue: new CallerQueue(whyNotMax) })
-  const unloggedSearcher = new ManySearcher({ ...searcherParts, bases })
+  const unloggedSearcher = new ManySearcher({ ...searcherParts, bases, repeated })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>
       queryLog.observe(body, caller, () => unloggedSearcher.search(workspaceId, body, caller)),
   }
   return {
     ingestJob: new IngestJob({ ...ingestParts, jobsInProgress: new FairByteLimiter(inProgressBytes) }),
+    reindexJob: new ReindexJob(ingestParts),
     bases,
     documents,
     /** Makes rows visible to everyone, except rows whose visibility was set explicitly. */
@@ -233,6 +239,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         queryLog,
         insights: new Insights({ ...parts, bases, queryLog }),
         measure: parts.measureSearch,
+        reindexing: new ReindexJobs({ ...parts, bases }),
         exporter: new Exporter({ ...parts, bases }),
         importer: new Importer({ ...ingestParts }),
       }),

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { stopwatch } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
 import type { ThreadOperations } from '../base/threads.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
@@ -39,6 +40,8 @@ export interface EmbeddedQuery {
 /** The chunks of a text, with their vectors if the runtime fits the space. */
 export interface PreparedText extends ChunkedText {
   readonly embedded: EmbeddedVectors | undefined
+  /** Time that embedding took, in milliseconds. */
+  readonly embeddingMs: number
 }
 
 /** Number of passages per read during a fit. */
@@ -64,8 +67,9 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     ): Promise<PreparedText> {
       const chunked = chunkText(input)
       const passages = passagesOf(input.title, chunked.chunks)
+      const elapsedMs = stopwatch()
       const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
-      return { ...chunked, embedded }
+      return { ...chunked, embedded, embeddingMs: elapsedMs() }
     },
 
     /** Chunks a text with several chunkers, and counts the tokens of each chunk. */

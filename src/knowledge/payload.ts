@@ -1,7 +1,9 @@
 import { type PolicyDocument, policyPayload } from '../access/policy/document-fields.ts'
 import { WbError } from '../contract/errors.ts'
 import {
+  gapPayloadKeys,
   ownerPayloadKey,
+  placesPayloadKey,
   reservedPayloadKeys,
   sourcePayloadKey,
   startPayloadKey,
@@ -93,6 +95,9 @@ export function toApiPayload({ payload, text }: RecordView): Payload {
     [sourcePayloadKey]: __,
     [statusPayloadKey]: ___,
     [startPayloadKey]: ____,
+    [placesPayloadKey]: _____,
+    [gapPayloadKeys.before]: ______,
+    [gapPayloadKeys.after]: _______,
     ...fields
   } = payload
   return text === null ? fields : { ...fields, chunkText: text }

@@ -10,6 +10,7 @@ import {
 import { revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
+import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import {
   contextOfPayload,
@@ -18,7 +19,7 @@ import {
   titleOfPayload,
   updateInheritedFields,
 } from './payload.ts'
-import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
+import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from './vector-space.ts'
 
 /** Number of records to read at once. */
 const recordsPerRead = 256
@@ -63,7 +64,12 @@ export class RecordRewriter {
     // Documents of earlier versions can be larger. Their visibility can still be restricted.
     const isLarger = inheritedBytes(after) > inheritedBytes(before.row)
     const onChunks = (count: number) => isLarger && requireInheritedSize(after, count)
-    const chunks = await this.#rewriteChunks(context, after.documentId, { payloadOf, onChunks }, signal)
+    const chunks = await this.#rewriteChunks(
+      context,
+      after.documentId,
+      { payloadOf, onChunks },
+      signal,
+    ).catch(undefinedIfSpaceChanged)
     if (!chunks) return false
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
@@ -91,8 +97,13 @@ export class RecordRewriter {
       const last = views.at(-1)
       if (!last) return
       const baseExists = await retryOnSpaceChange(async () => {
-        const rewritten = await this.#rewrite(context, views, payloadOf, signal)
-        const outcome = await context.store.write(recordWrites(context, rewritten), [check])
+        // Opened again, because the embedding service may have changed.
+        const current = await this.parts.bases
+          .openContext(workspaceId, knowledgeBaseId)
+          .catch(undefinedIfDeleted)
+        if (!current) return { value: false }
+        const rewritten = await this.#rewrite(current, views, payloadOf, signal)
+        const outcome = await current.store.write(recordWrites(current, rewritten), [check])
         if (outcome.ok) return { value: true }
         return outcome.at === 0 ? { value: false } : undefined
       })

@@ -21,6 +21,7 @@ import type { QueryLog } from './insights/query-log.ts'
 import type { KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import type { Records } from './records.ts'
+import type { ReindexJobs } from './reindex/reindex-jobs.ts'
 import type { ManySearcher } from './search/many-searcher.ts'
 import { SearchTimes } from './search/search-times.ts'
 import type { Searcher } from './search/searcher.ts'
@@ -60,6 +61,7 @@ interface KbParts {
   readonly queryLog: QueryLog
   readonly insights: Insights
   readonly measure: MeasureSearch
+  readonly reindexing: ReindexJobs
   readonly exporter: Exporter
   readonly importer: Importer
 }
@@ -73,6 +75,7 @@ export function kbHandlers({
   queryLog,
   insights,
   measure,
+  reindexing,
   exporter,
   importer,
 }: KbParts): Handlers<typeof kb> {
@@ -96,6 +99,21 @@ export function kbHandlers({
       caller.follows
         ? { status: 200, events: await compactor.stream(params, caller) }
         : { status: 200, body: await compactor.run(params, caller) },
+    reindex: async ({ params, body }, caller) => {
+      const { workspaceId, knowledgeBaseId } = params
+      const job = await reindexing.start(params, body, caller)
+      const { name } = await bases.get(workspaceId, knowledgeBaseId)
+      return {
+        status: 202,
+        body: { job },
+        headers: { location: `/api/v1/workspaces/${workspaceId}/jobs/${job.jobId}` },
+        audit: { label: name, jobId: job.jobId },
+      }
+    },
+    reindexing: async ({ params }, caller) => ({
+      status: 200,
+      body: await reindexing.show(params, caller),
+    }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
@@ -190,6 +208,10 @@ export function documentHandlers(
       body: await documentsModule.create(params, body, caller),
     }),
     show: async ({ params }, caller) => ({ status: 200, body: await documentsModule.get(params, caller) }),
+    explain: async ({ params }, caller) => ({
+      status: 200,
+      body: await documentsModule.explain(params, caller),
+    }),
     update: async ({ params, body }, caller) => ({
       status: 200,
       body: await documentsModule.update(params, body, caller),

@@ -1,5 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { queueMember } from '../access/caller-queue.ts'
+import type { Clock } from '../base/clock.ts'
 import { markdownProperties } from '../base/markdown-properties.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
@@ -40,6 +41,7 @@ type UploadingCaller = Pick<Caller, 'auth' | 'client' | 'signal'>
 export class Uploads {
   constructor(
     private readonly parts: {
+      readonly clock: Pick<Clock, 'now'>
       readonly docling: Docling
       readonly files: FileReader
       /** Host for text operations, which can take a long time. */
@@ -62,12 +64,19 @@ export class Uploads {
     caller: UploadingCaller,
   ): Promise<StructuredIngest> {
     const { file } = upload
+    const startedAtMs = this.parts.clock.now()
     const { text, parser, version, layout, metadata: found } = await this.textOf(upload, workspaceId, caller)
     const { parser: _parser, metadata, ...fields } = upload.texts()
+    const ms = Math.max(0, this.parts.clock.now() - startedAtMs)
+    const startedAt = new Date(startedAtMs).toISOString()
     return {
       ...fields,
       text,
       layout,
+      extraction: {
+        parser: { name: parser, version },
+        stages: [{ name: 'extracting', startedAt, ms }],
+      },
       metadata: {
         ...found,
         ...metadata,

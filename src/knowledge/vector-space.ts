@@ -14,15 +14,27 @@ const attemptsMax = 5
  * Runs work that must use the same vector space from start to end. Repeats the work if the space changes in the
  * meantime.
  *
- * @param work  returns undefined if the space changed
+ * @param work  returns undefined, or fails with the fact `stale`, if the space changed
  * @throws collection_unavailable  the space changed during every attempt
  */
 export async function retryOnSpaceChange<T>(work: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const result = await work()
+    const result = await work().catch(undefinedIfSpaceChanged)
     if (result !== undefined) return result
   }
-  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps changing')
+  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps changing', {
+    stale: true,
+  })
+}
+
+/** Returns true for an error that a change of the vector space has caused. */
+export function isSpaceChange(error: unknown): boolean {
+  return error instanceof WbError && error.facts.stale === true
+}
+
+/** Returns undefined for an error that a change of the vector space has caused, and throws others. */
+export function undefinedIfSpaceChanged(error: unknown): undefined {
+  if (!isSpaceChange(error)) throw error
 }
 
 export interface VectorSpaceParts {

@@ -14,6 +14,8 @@ export type EmbeddingPatience = 'request' | 'job'
 export interface EmbeddingOptions {
   /** `request` by default. */
   readonly patience?: EmbeddingPatience
+  /** Called before each request to a provider, without retries. */
+  readonly onRequest?: () => void
   /** Called with the vectors of each request to a provider, also if a later request fails. */
   readonly onVectors?: (texts: readonly string[], vectors: readonly Float32Array[]) => void
 }

@@ -56,7 +56,7 @@ export function openHostedEmbedder(
   const dialect = dialects[settings.provider]
   return {
     dimension: service.embeddingDimension,
-    async embed(texts, signal, purpose = 'document', { patience, onVectors } = {}) {
+    async embed(texts, signal, purpose = 'document', { patience, onRequest, onVectors } = {}) {
       signal.throwIfAborted()
       if (texts.length === 0) return []
       const callSettings = { ...(await embeddingCallSettings(settings, patience)), pace }
@@ -70,7 +70,10 @@ export function openHostedEmbedder(
         const client = openProviderClient({ ...callSettings, responseBytesMax }, outbound)
         try {
           const body = dialect.body(service, batch, purpose)
-          const send = () => client.post(dialect.path, body, batchSignal)
+          const send = () => {
+            onRequest?.()
+            return client.post(dialect.path, body, batchSignal)
+          }
           // A person waits for the vector of a query, so it does not wait for requests with documents.
           const response = await (purpose === 'query' ? send() : pace.limit(batchSignal, send))
           const vectors = vectorsIn(response, service, dialect, batch.length)

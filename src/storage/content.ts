@@ -192,6 +192,12 @@ export type ContentWrite =
     } & CollectionKey)
   /** Deletes a vector space other than the default space. Never fails. */
   | ({ readonly op: 'dropSpace'; readonly space: string } & CollectionKey)
+  /**
+   * Makes another space the default space, with a generation after the current one, so that vectors for the previous default
+   * space are rejected. The previous default space is deleted. Fails with `absent` if there is no such space, and with `stale`
+   * if a record has no vector in it. The space is not fitted by the runtime.
+   */
+  | ({ readonly op: 'promoteSpace'; readonly space: string } & CollectionKey)
   /** Changes the language, see `createCollection`. The store indexes the records again in the background. Never fails. */
   | ({ readonly op: 'setLanguage'; readonly language: string | null } & CollectionKey)
   /**
@@ -478,7 +484,12 @@ export interface VectorSpaces {
 
 /** Default spaces that the runtime fits to the passages of a collection. */
 export interface FittedSpaces extends VectorSpaces {
-  /** Returns the current model; undefined if no model has been fitted yet. */
+  /**
+   * Returns the current model; undefined if no model has been fitted yet.
+   *
+   * @throws collection_unavailable  there is no such collection, or the runtime no longer fits its space, in which case the
+   *                                 error has the fact `stale`
+   */
   model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
   /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(

@@ -3,9 +3,10 @@ import { Agent } from '../contract/agents.ts'
 import { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
-import { Document } from '../contract/documents.ts'
+import { Document, DocumentChunking } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
 import { imageMediaTypes } from '../contract/images.ts'
+import { DocumentIngestReport } from '../contract/ingest-report.ts'
 import { LoggedSearch } from '../contract/insights.ts'
 import { Job } from '../contract/jobs.ts'
 import { ApiKey } from '../contract/keys.ts'
@@ -53,6 +54,8 @@ const documentRow = Document.extend({
   jobId: text,
   isVisibilityDecided: z.boolean().optional(),
   createdAt: z.string().optional(),
+  chunking: DocumentChunking.optional(),
+  ingestReport: DocumentIngestReport.optional(),
 })
 
 /**
@@ -67,6 +70,8 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   rerankingServices: RerankingService,
   llmServices: LlmService,
   knowledgeBases: KnowledgeBase.extend({
+    reindexJobId: z.string().optional(),
+    reindexSpace: z.string().optional(),
     import: z
       .object({
         header: z.string(),
@@ -172,6 +177,15 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     leaseUntil: text,
     deaths: z.number().optional(),
     endedAt: text,
+    reindex: z
+      .object({
+        embeddingServiceId: z.string().nullable(),
+        checkedThrough: z.int(),
+        rechunked: z.int(),
+        unchanged: z.int(),
+        kept: z.int(),
+      })
+      .optional(),
   }),
   jobInputs: z.object({
     ...jobKey,

@@ -8,6 +8,7 @@ import {
   type RawCommands,
   type RecordListing,
   type SpaceKey,
+  type VectorSpaces,
 } from './content.ts'
 
 /** Creates the error for a collection or a vector space that does not exist. */
@@ -30,11 +31,15 @@ export function requireSearchableSpace(key: SpaceKey, current: number, expected:
       'collection_unavailable',
       `vector space '${key.space}' of collection '${key.name}' is not complete yet`,
     )
-  if (expected !== undefined && expected !== current)
-    throw new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
-      hint: 'Retry the request.',
-      stale: true,
-    })
+  if (expected !== undefined && expected !== current) throw spaceChanged()
+}
+
+/** Creates the error for an operation on a vector space that another one has replaced. It has the fact `stale`. */
+export function spaceChanged(): WbError {
+  return new WbError('collection_unavailable', 'the vector space of the collection has just changed', {
+    hint: 'Retry the request.',
+    stale: true,
+  })
 }
 
 /**
@@ -57,6 +62,13 @@ export function requireListing(store: ContentStore): RecordListing {
   if (!store.listing)
     throw new WbError('list_records_not_supported', `the ${store.name} store cannot list records`)
   return store.listing
+}
+
+/** @throws driver_unavailable  the store does not support several vector spaces */
+export function requireSpaces(store: ContentStore): VectorSpaces {
+  if (!store.spaces)
+    throw new WbError('driver_unavailable', `the ${store.name} store has only one vector space`)
+  return store.spaces
 }
 
 /** @throws driver_unavailable  the store does not support vector spaces that the runtime fits */

@@ -3,9 +3,10 @@ import type { Agent } from '../contract/agents.ts'
 import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
-import type { Document, Ingest } from '../contract/documents.ts'
+import type { Document, DocumentChunking, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { ImageInput } from '../contract/images.ts'
+import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { LoggedSearch } from '../contract/insights.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
@@ -44,6 +45,10 @@ export interface DocumentRow extends Document {
    * its ID, and is older, refers to a deleted document that had the same ID.
    */
   createdAt?: string
+  /** How the ingest split the text; absent for a document without text, or of an earlier version. */
+  chunking?: DocumentChunking
+  /** Record of the last ingest; absent for a document without text, or of an earlier version. */
+  ingestReport?: DocumentIngestReport
 }
 
 /** A deleted document that can be restored. */
@@ -88,6 +93,10 @@ export interface WorkspaceRow extends Workspace {
 export interface KnowledgeBaseRow extends KnowledgeBase {
   /** Progress of an import; absent unless `importing` is true. */
   import?: ImportProgress
+  /** ID of the job that last reindexed the knowledge base; absent if there was none. */
+  reindexJobId?: string
+  /** Vector space that a job fills with the vectors of another embedding service; absent while no job needs one. */
+  reindexSpace?: string
 }
 
 /** How far a file has been imported. */
@@ -118,6 +127,22 @@ export interface JobRow extends Job {
   deaths?: number
   /** Timestamp at which the job ended; null while it is pending or running. */
   endedAt: string | null
+  /** State of a job that reindexes a knowledge base. */
+  reindex?: ReindexState
+}
+
+/** State of a job that reindexes a knowledge base. */
+export interface ReindexState {
+  /** Embedding service to change to; null to keep the current one. */
+  embeddingServiceId: string | null
+  /** Number of the last document that was checked, in the order of the table; 0 before the first. */
+  checkedThrough: number
+  /** Number of documents that were split into chunks again. */
+  rechunked: number
+  /** Number of documents whose chunks did not change. */
+  unchanged: number
+  /** Number of documents that keep their chunks, because their text cannot be read from them. */
+  kept: number
 }
 
 /** Input of a job; deleted when the job ends. */
@@ -366,6 +391,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
       byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
       byIngestKey: ['ingestKey', 'ordinal'],
+      byContentHash: ['workspaceId', 'contentHash', 'knowledgeBaseId', 'ordinal'],
     },
   }),
   deletedDocuments: declareTable<DeletedDocumentRow>({

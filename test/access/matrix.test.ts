@@ -119,6 +119,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`PATCH KB` that sends the stored policy',
       '`DELETE KB`',
       '`POST KB/compact`',
+      '`POST KB/reindex`',
       '`POST KB/rename`',
       '`POST W/knowledge-bases/import`',
       '`POST KB/filters`',
@@ -209,6 +210,7 @@ describe('routes opened by a fine-grained scope', () => {
       `GET ${KB}/documents`,
       `GET ${KB}/documents/:documentId`,
       `GET ${KB}/documents/:documentId/chunks`,
+      `GET ${KB}/documents/:documentId/explain`,
     ])
       expect(ruleOf(line)).toEqual({ kind: 'member', covers: 'read:content' })
   })

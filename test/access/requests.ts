@@ -62,6 +62,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH KB that clears `policyDsl`': { description: 'changed', policyDsl: null },
   'PATCH KB that turns `policyEnabled` off': { description: 'changed', policyEnabled: false },
   'PATCH KB that turns `queryLog` on': { description: 'changed', queryLog: true },
+  'POST KB/reindex': {},
   'POST KB/rename': { name: 'renamed' },
   'POST W/knowledge-bases/import': { header: '{}' },
   'POST KB/ingest/import': { from: 1, lines: ['{}'] },

@@ -245,6 +245,7 @@ test('404 and 403: a hidden row is answered as a missing one', async () => {
   const requests: readonly [line: string, json?: unknown][] = [
     [`GET ${base}/documents/ID`],
     [`GET ${base}/documents/ID/chunks`],
+    [`GET ${base}/documents/ID/explain`],
     [`PATCH ${base}/documents/ID`, { visibleTo: ['*'] }],
     [`DELETE ${base}/documents/ID`],
     [`POST ${base}/documents/bulk-delete`, { documentIds: ['ID'] }],

@@ -347,3 +347,42 @@ describe('jobs', () => {
     expect((await as('root')(`GET ${workspace}/jobs?limit=1`)).body.nextCursor).not.toBeNull()
   })
 })
+
+test('a search of all knowledge bases names only documents with the same text that the caller may see', async () => {
+  const { workspace, as } = await openRestricted()
+  const text = 'The ornithopter folds its wings.'
+  const bases: string[] = []
+  for (const name of ['first', 'second', 'third']) {
+    const made = await as('root')(`POST ${workspace}/knowledge-bases`, { name })
+    bases.push(String(made.body.knowledgeBaseId))
+  }
+  const search = async (principal: string) => {
+    const question = { text: 'ornithopter', knowledgeBaseIds: bases }
+    return (await as(principal)(`POST ${workspace}/search`, question)).body as unknown as {
+      knowledgeBaseId: string
+      alsoIn?: { knowledgeBaseId: string; documentId: string }[]
+    }[]
+  }
+  const documents: Record<string, string> = {}
+  for (const id of bases) {
+    const { body } = await as('root')(`POST ${workspace}/knowledge-bases/${id}/ingest`, { text })
+    documents[id] = (body.document as { documentId: string }).documentId
+  }
+  for (let visible = 0; visible < 2 ** bases.length; visible++) {
+    const expected = bases.filter((_, at) => visible & (1 << at))
+    for (const id of bases) {
+      const visibleTo = expected.includes(id) ? ['alice', 'bob'] : ['bob']
+      const path = `PATCH ${workspace}/knowledge-bases/${id}/documents/${documents[id]}`
+      expect((await as('root')(path, { visibleTo })).status).toBe(200)
+    }
+    const hits = await search('alice')
+    const found = hits.flatMap(({ knowledgeBaseId, alsoIn = [] }) => [
+      knowledgeBaseId,
+      ...alsoIn.map(other => other.knowledgeBaseId),
+    ])
+    expect([hits.length, found.toSorted()]).toEqual([Math.min(1, expected.length), expected.toSorted()])
+    for (const { alsoIn } of hits)
+      for (const other of alsoIn ?? []) expect(other.documentId).toBe(documents[other.knowledgeBaseId])
+    expect((await search('bob'))[0]!.alsoIn).toHaveLength(2)
+  }
+})

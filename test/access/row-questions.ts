@@ -1,5 +1,5 @@
 import type { QueryInsights } from '../../src/contract/insights.ts'
-import type { SearchHit } from '../../src/contract/knowledge.ts'
+import type { KnowledgeBaseHit, SearchHit } from '../../src/contract/knowledge.ts'
 import type { WhyNot } from '../../src/contract/search-explanation.ts'
 import type { TrashEntry } from '../../src/contract/trash.ts'
 import { matchesFilter, parseFilter } from '../../src/storage/filter.ts'
@@ -54,6 +54,7 @@ export class RowQuestions {
     () => this.#askTrash(),
     () => this.#askDocument(),
     () => this.#askChunks(),
+    () => this.#askExplanation(),
     () => this.#askExport(),
     () => this.#askSearch({ lexicalWeight: 1 }),
     () => this.#askSearch({ hybrid: false }),
@@ -139,7 +140,7 @@ export class RowQuestions {
   }
 
   async #askAboutDocument(
-    suffix: '' | '/chunks',
+    suffix: '' | '/chunks' | '/explain',
     evidenceOf: (row: ModelRow) => string | null,
   ): Promise<void> {
     const { principalId, base, send } = this.#drawQuestion()
@@ -155,6 +156,10 @@ export class RowQuestions {
 
   #askDocument(): Promise<void> {
     return this.#askAboutDocument('', ({ id }) => id)
+  }
+
+  #askExplanation(): Promise<void> {
+    return this.#askAboutDocument('/explain', ({ id }) => id)
   }
 
   #askChunks(): Promise<void> {
@@ -249,12 +254,17 @@ export class RowQuestions {
     const { principalId, send } = this.#drawQuestion()
     const body = { text: 'turbine', topK }
     const answer = await send(`POST ${this.#state.target.workspace}/search`, body)
-    const hits = answer.body as unknown as { id: string; knowledgeBaseId: string }[]
+    const hits = (answer.body as unknown as KnowledgeBaseHit[]).flatMap(
+      ({ id, knowledgeBaseId, alsoIn = [] }) => [
+        { id: id.replace(/:0$/, ''), knowledgeBaseId },
+        ...alsoIn.map(other => ({ id: other.documentId, knowledgeBaseId: other.knowledgeBaseId })),
+      ],
+    )
     for (const base of this.#state.bases) {
       const hasText = ({ word }: ModelRow) => word !== null
       const found = hits
         .filter(({ knowledgeBaseId }) => knowledgeBaseId === base.knowledgeBaseId)
-        .map(({ id }) => id.replace(/:0$/, ''))
+        .map(({ id }) => id)
       const visible = this.#state.visibleRows(principalId, base).filter(hasText)
       this.#state.compare(
         `${principalId} searches all`,

@@ -358,6 +358,12 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     strict: true,
     fields: { ...baseFields, queryLog: flag, policyDsl: textOrNull, policyEnabled: flag },
   },
+  [`POST ${KB}/reindex`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: { chunkingServiceId: id, embeddingServiceId: id },
+  },
   [`POST ${KB}/rename`]: {
     valid: { name: 'spoilt' },
     required: ['name'],

@@ -66,6 +66,24 @@ test('an interrupted export continues with the next page', async () => {
   await run(sandbox, 'kb', 'import', file, '--name', 'copy')
 })
 
+test('an export starts again if its cursor is invalid, because the embedding service has changed', async () => {
+  const sandbox = await handbook()
+  const file = join(sandbox.home, 'handbook.wbkb')
+  await run(sandbox, 'kb', 'export', 'handbook', file)
+  const whole = gunzipSync(readFileSync(file)).toString('utf8')
+  const { knowledgeBaseId } = JSON.parse(await run(sandbox, 'kb', 'show', 'handbook', '--json'))
+  const part = gzipSync('{"another":"embedding"}\n')
+  writeFileSync(`${file}.partial`, part)
+  const place = { cursor: 'of-another-service', bytes: part.length }
+  writeFileSync(
+    `${file}.partial.json`,
+    JSON.stringify({ knowledgeBaseId, all: false, next: place, whole: place }),
+  )
+  await run(sandbox, 'kb', 'export', 'handbook', file, '--force')
+  const lines = (text: string) => text.split('\n').slice(1, -2)
+  expect(lines(gunzipSync(readFileSync(file)).toString('utf8'))).toEqual(lines(whole))
+})
+
 test('a damaged or truncated file changes nothing', async () => {
   const sandbox = await handbook()
   const file = join(sandbox.home, 'handbook.wbkb')

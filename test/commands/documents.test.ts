@@ -46,6 +46,29 @@ test('deletes several documents at once, after it shows their names and number',
   expect((await sandbox.wb(['documents', 'delete'])).status).toBe(2)
 })
 
+test('explains in words how a document was ingested', async () => {
+  const sandbox = await handbook()
+  const { status, stdout } = await sandbox.wb(['documents', 'explain', 'keys.md'])
+  expect(status).toBe(0)
+  const lines = Object.fromEntries(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => line.split('\t')),
+  )
+  expect(lines).toMatchObject({
+    document: 'keys',
+    status: 'ready',
+    text: '24 B',
+    split: expect.stringMatching(/^1 chunk of up to [\d,]+ characters, \d+ of them shared .*, \d+ ms$/),
+    embedded: expect.stringMatching(/^about 8 tokens, with the built-in embedder, \d+ ms$/),
+    took: expect.stringMatching(/^\d+ ms$/),
+  })
+  expect(Object.keys(lines)).not.toContain('failed')
+  const json = await sandbox.wb(['documents', 'explain', 'keys.md', '--json'])
+  expect(JSON.parse(json.stdout)).toMatchObject({ status: 'ready', report: { chunks: 1 } })
+})
+
 test('suggests a document with the same file name in a folder', async () => {
   const sandbox = await handbook()
   const folder = join(sandbox.home, 'docs', 'guide')

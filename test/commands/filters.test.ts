@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
 import { filters } from '../../src/contract/filters.ts'
 import { type Base, makeBase } from '../harness/resources.ts'
 import {
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 
 /** Creates two knowledge bases with one document each, in different languages. */
-async function createBases(): Promise<WorkspaceSandbox & { handbook: Base }> {
+async function createBases(): Promise<WorkspaceSandbox & { handbook: Base; kitchen: Base }> {
   const workspaceSandbox = await addWorkspaceSandbox(shared, server)
   const fill = async (name: string, lang: string) => {
     const base = await makeBase(workspaceSandbox, { workspaceId: workspaceSandbox.workspaceId, name })
@@ -28,8 +29,8 @@ async function createBases(): Promise<WorkspaceSandbox & { handbook: Base }> {
     return base
   }
   const handbook = await fill('handbook', 'en')
-  await fill('kitchen', 'de')
-  return { ...workspaceSandbox, handbook }
+  const kitchen = await fill('kitchen', 'de')
+  return { ...workspaceSandbox, handbook, kitchen }
 }
 
 function json(ended: CommandResult): Json {
@@ -140,6 +141,11 @@ describe('wb kb search', { timeout: 60_000 }, () => {
     expect(hits.map(hit => typeof hit.knowledgeBaseId)).toEqual(['string', 'string'])
     const screen = await runInFakeTerminal(sandbox, ['kb', 'search', '--all', 'refund'])
     expect(stripSequences(screen.text)).toMatch(/ kitchen · kitchen\.md · chunk 0/)
+    expect(stripSequences(screen.text)).not.toContain('also in')
+    for (const { params } of [sandbox.handbook, sandbox.kitchen])
+      await sandbox.call(documents.ingest, { params, body: { text: 'A refund of refunds.' } })
+    const repeated = await runInFakeTerminal(sandbox, ['kb', 'search', '--all', 'refund of refunds'])
+    expect(stripSequences(repeated.text).match(/^ +also in (?:handbook|kitchen)\r?$/gm)).toHaveLength(1)
   })
 
   test('--saved and --where restrict the results, and an empty result suggests which filter to remove', async () => {

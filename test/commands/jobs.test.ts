@@ -52,6 +52,23 @@ describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
   })
 })
 
+test('a terminal lists jobs in 80 columns, and finds a job by the beginning of its ID', {
+  timeout,
+}, async () => {
+  const sandbox = sandboxWithDocs(2)
+  const [job] = await ids(sandbox)
+  const { text } = await runInFakeTerminal(sandbox, ['jobs', 'list'])
+  const table = stripSequences(text).split(/\r?\n/)
+  const row = table.find(line => line.includes(job!.slice(0, 8)))!
+  expect(row).toMatch(/\d\.md +handbook$/)
+  expect(row).not.toContain(job)
+  expect(Math.max(...table.map(line => line.length))).toBeLessThanOrEqual(80)
+  const shown = await sandbox.wb(['jobs', 'show', job!.slice(0, 8)])
+  expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining(`id\t${job}\n`) })
+  const none = await sandbox.wb(['jobs', 'show', '00000000'])
+  expect(none).toMatchObject({ status: 4, stderr: expect.stringContaining('job_not_found') })
+})
+
 test('cancels a waiting job, and watching the job then ends with status 1', { timeout }, async () => {
   const sandbox = sandboxWithDocs(1)
   const [job] = await ids(sandbox)

@@ -31,6 +31,7 @@ const readingCommands = [
   'documents list papers -w demo',
   'documents show whales.md -k papers -w demo',
   'documents chunks whales.md -k papers -w demo',
+  'documents explain whales.md -k papers -w demo',
   'filters list papers -w demo',
   'services list -w demo',
   'agents list -w demo',

@@ -240,11 +240,20 @@ describe('progress', () => {
 
   test('a bar shows the count, rate and remaining time', () => {
     const line = progressLine(
-      { label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0 },
+      { label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0, doneBefore: 0 },
       1_250,
       0,
     )
     expect(line).toBe('  papers  █████████████████████░░░░░░░░░  1,012/1,400  810 docs/s  00:01 left')
+  })
+
+  test('the rate of work that had begun before counts only what was done since then', () => {
+    const line = progressLine(
+      { label: 'embedding', done: 600, total: 1000, unit: 'chunks', sinceMs: 0, doneBefore: 500 },
+      10_000,
+      0,
+    )
+    expect(line).toMatch(/ 600\/1,000 {2}10 chunks\/s {2}00:40 left$/)
   })
 
   test('permanent lines are printed above it', () => {

@@ -129,7 +129,7 @@ describe('jobs', () => {
     expect(await jobOf(tenth, job)).toMatchObject({
       status: 'failed',
       processed: 4,
-      errorMessage: 'the runtime crashed 10 times while processing this text',
+      errorMessage: 'the runtime crashed 10 times while running this job',
     })
     expect(await baseIn(tenth, { ...base.params, name: base.name }).documents()).toMatchObject([
       { status: 'failed' },

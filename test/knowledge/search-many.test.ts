@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
-import { kb } from '../../src/contract/knowledge.ts'
+import { type KnowledgeBaseHit, kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 import type { Outbound } from '../../src/models/outbound.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
@@ -17,7 +17,7 @@ interface Place {
   alone(base: Base): Promise<TestResponse>
   /** Returns the texts of the hits, best first. */
   found(json: object): Promise<unknown[]>
-  hits(json: object): Promise<{ id: string; score: number; knowledgeBaseId: string }[]>
+  hits(json: object): Promise<KnowledgeBaseHit[]>
 }
 
 async function place(wb: TestRuntime, kind: 'local' | 'mock' = 'local'): Promise<Place> {
@@ -176,7 +176,7 @@ describe('search in several knowledge bases', () => {
     const here = await place(wb)
     const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
     const [provided, fitted] = [await here.base({ embeddingServiceId }), await here.base()]
-    for (const base of [provided, fitted]) await base.ingest('A passage about gliders.')
+    for (const base of [provided, fitted]) await base.ingest(`A passage about gliders in ${base.name}.`)
     const hits = await wb.call(kb.searchMany, {
       params: { workspaceId: here.workspaceId },
       body: { text: 'gliders', includeEmbeddings: true, lexicalWeight: 1 },
@@ -190,6 +190,70 @@ describe('search in several knowledge bases', () => {
     for (const base of [await here.base(), await here.base()]) await base.ingest('A passage.')
     const { headers } = await here.send({ text: 'passage', includeEmbeddings: true, colour: 'red' })
     expect(headers.get('x-workbase-ignored')?.split(/,\s*/).sort()).toEqual(['colour', 'includeEmbeddings'])
+  })
+})
+
+describe('documents in several knowledge bases', () => {
+  test('are returned once, and the hit names the other ones that were searched', async () => {
+    const here = await place(await open())
+    const [one, two, three] = [await here.base(), await here.base(), await here.base()]
+    const text = 'Gliders land on grass.'
+    const ids = new Map<string, string>()
+    for (const base of [one, two, three]) {
+      ids.set(idOf(base), (await base.ingest(text)).document.documentId)
+      await base.ingest(`Gliders of ${base.name}.`)
+    }
+    const hits = await here.hits({ text: 'gliders', topK: 4 })
+    expect(hits).toHaveLength(4)
+    const [shared] = hits.filter(({ payload }) => payload!.chunkText === text)
+    const others = [one, two, three].map(idOf).filter(id => id !== shared!.knowledgeBaseId)
+    expect(shared!.alsoIn).toEqual(
+      others.map(knowledgeBaseId => ({ knowledgeBaseId, documentId: ids.get(knowledgeBaseId) })),
+    )
+    for (const hit of hits.filter(hit => hit !== shared)) expect(hit).not.toHaveProperty('alsoIn')
+    const named = [idOf(one), idOf(three)]
+    const [first] = await here.hits({ text: 'land on grass', topK: 1, knowledgeBaseIds: named })
+    const other = named.find(id => id !== first!.knowledgeBaseId)!
+    expect(first!.alsoIn).toEqual([{ knowledgeBaseId: other, documentId: ids.get(other) }])
+    expect((await here.hits({ text: 'grass', knowledgeBaseIds: [idOf(one)] }))[0]).not.toHaveProperty(
+      'alsoIn',
+    )
+  })
+
+  test('fill the results with other passages, however many there are', async () => {
+    const here = await place(await open())
+    const bases = [await here.base(), await here.base()]
+    const texts = Array.from({ length: 6 }, (_, at) => `Gliders, part ${at}.`)
+    for (const base of bases) for (const text of texts) await base.ingest(text)
+    const found = await here.found({ text: 'gliders', topK: 5 })
+    expect(new Set(found).size).toBe(5)
+    expect((await here.found({ text: 'gliders', topK: 50 })).toSorted()).toEqual(texts)
+  })
+
+  test('are named even if they are cut into other chunks, and both passages are returned', async () => {
+    const here = await place(await open())
+    const [one, two] = [await here.base(), await here.base()]
+    const text = `Gliders land on grass. ${'They glide. '.repeat(20)}`
+    await one.ingest(text)
+    await two.ingest(text, { chunker: { maxChars: 40, minChars: 0, overlapChars: 0 } })
+    const hits = await here.hits({ text: 'gliders grass' })
+    expect(new Set(hits.map(hit => hit.knowledgeBaseId))).toEqual(new Set([idOf(one), idOf(two)]))
+    for (const hit of hits)
+      expect(hit.alsoIn).toMatchObject([
+        { knowledgeBaseId: hit.knowledgeBaseId === idOf(one) ? idOf(two) : idOf(one) },
+      ])
+  })
+
+  test('do not hide an equal passage of another document', async () => {
+    const here = await place(await open())
+    const [one, two] = [await here.base(), await here.base()]
+    const chunker = { maxChars: 30, minChars: 0, overlapChars: 0 }
+    await one.ingest('Gliders land on grass.\n\nThe first edition.', { chunker })
+    await two.ingest('Gliders land on grass.\n\nAnother edition.', { chunker })
+    const hits = await here.hits({ text: 'gliders grass' })
+    const passages = hits.filter(({ payload }) => /Gliders/.test(String(payload!.chunkText)))
+    expect(passages.map(hit => hit.knowledgeBaseId).toSorted()).toEqual([idOf(one), idOf(two)].toSorted())
+    for (const hit of hits) expect(hit).not.toHaveProperty('alsoIn')
   })
 })
 

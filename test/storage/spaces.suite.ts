@@ -380,6 +380,47 @@ export function spacesSuite(context: () => Context): void {
     expect(await content.collection(sentences)).toBeUndefined()
   })
 
+  spacesTest(
+    'a complete space replaces the default space, with a later generation',
+    async (spaces, context) => {
+      const { write, content } = context
+      const next = { ...key, space: 'next' }
+      const promote = { op: 'promoteSpace', ...next } satisfies ContentWrite
+      await write(createSpace, upsert(record('a'), record('b')))
+      await fill(spaces, 1)
+      const { generation } = (await content.collection(key))!
+      expect(await write(promote)).toEqual({ ok: false, at: 0, reason: 'absent' })
+      await write({ ...createSpace, ...next, isSearchable: true })
+      expect(await write(promote)).toEqual({ ok: false, at: 0, reason: 'stale' })
+      await stageAll(spaces, 1, up(5), next)
+      await write(upsert(record('c')))
+      expect(await write(promote)).toEqual({ ok: false, at: 0, reason: 'stale' })
+      await stageAll(spaces, 1, up(7), next)
+      const late = { ...upsert(record('d')), generation } as ContentWrite
+      expect(await write(promote, late)).toEqual({ ok: false, at: 1, reason: 'stale' })
+      expect(await content.collection(key)).toMatchObject({ dimension: 2, generation })
+      expect(await write(promote)).toEqual(ok)
+      expect(await content.collection(next)).toBeUndefined()
+      expect(await content.collection(key)).toMatchObject({
+        dimension: 3,
+        metric: 'dot',
+        fitted: false,
+        generation: generation + 1,
+        records: 3,
+        vectors: 3,
+      })
+      expect(await scores(key)).toEqual({ a: 5, b: 5, c: 7 })
+      await expect(scores(key, up(), generation)).rejects.toMatchObject(unavailable)
+      expect(await write(late)).toEqual({ ok: false, at: 0, reason: 'stale' })
+      expect(await scores(sentences)).toEqual({ a: 1, b: 1 })
+      const added = { ...record('d'), vector: up(9) }
+      expect(await write({ op: 'upsert', ...key, generation: generation + 1, records: [added] })).toEqual(ok)
+      await write({ op: 'deleteRecord', ...key, id: 'a' })
+      expect(await scores(key)).toEqual({ b: 5, c: 7, d: 9 })
+      await expect(write({ ...promote, space: 'default' })).rejects.toThrow('already the default')
+    },
+  )
+
   spacesTest('creating and dropping a space are part of a transaction', async (_, { write, content }) => {
     const stale = { ...upsert(record('a')), generation: 7 } as ContentWrite
     expect(await write(createSpace, stale)).toEqual({ ok: false, at: 1, reason: 'stale' })

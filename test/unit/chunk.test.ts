@@ -13,6 +13,9 @@ import { type ChunkOverride, chunkerInfos, createChunker } from '../../src/knowl
 import { lineChunker } from '../../src/knowledge/chunk/line.ts'
 import { recursiveChunker } from '../../src/knowledge/chunk/recursive.ts'
 import { sentenceChunker } from '../../src/knowledge/chunk/sentence.ts'
+import { chunkPayload } from '../../src/knowledge/ingest/document-writes.ts'
+import { createPassageOperations } from '../../src/knowledge/passage-operations.ts'
+import { readTextOf } from '../../src/knowledge/reindex/read-document-text.ts'
 import { chunkTexts } from '../harness/chunk-texts.ts'
 
 const sizes = (
@@ -36,6 +39,11 @@ function pieces(chunker: Chunker, text: string, options: ChunkOptions): string[]
 }
 
 const all = [recursiveChunker, lineChunker, sentenceChunker]
+/** Texts with much white space, which chunkers treat specially. */
+const spaces = fc.string({
+  maxLength: 200,
+  unit: fc.constantFrom(' ', '\n', '\r\n', '\t', 'a', '.', '\u3000'),
+})
 
 describe('recursive-char:1', () => {
   test.each<[string, string, ChunkOptions, string[]]>([
@@ -535,3 +543,38 @@ function lineAsWritten(text: string, { maxChars, overlapChars, maxLines }: Chunk
   if (packed.length > 0) spans.push({ start: packed[0]!.start, end: text.length })
   return spans
 }
+
+describe('a text', () => {
+  const { prepare } = createPassageOperations(new Promise(() => {}))
+
+  test.each(chunkerInfos.map(info => [info.strategy, info] as const))(
+    'can be read from its chunks: %s',
+    async (_, { engine, strategy }) => {
+      const size = fc.integer({ min: 1, max: 60 })
+      const anyText = fc.oneof(fc.string({ maxLength: 300, unit: 'binary' }), fc.lorem(), spaces)
+      await fc.assert(
+        fc.asyncProperty(anyText, size, size, size, async (text, maxChars, min, overlap) => {
+          const { chunks } = await prepare({
+            text,
+            title: null,
+            service: {
+              engine,
+              strategy,
+              chunkUnit: null,
+              maxChunkSize: maxChars,
+              minChunkSize: min % maxChars,
+              overlapSize: overlap % maxChars,
+            },
+            override: undefined,
+            layout: { isMarkdown: false, places: [] },
+            fittedIn: undefined,
+          })
+          if (chunks.length === 0) return
+          expect(readTextOf(chunks.map(chunk => ({ text: chunk.text, payload: chunkPayload(chunk) })))).toBe(
+            text,
+          )
+        }),
+      )
+    },
+  )
+})

@@ -52,6 +52,7 @@ test('S1-07 S7.3-knowledge_base_not_found: a path of another workspace cannot re
     [`DELETE ${kb}/documents/${mine.documentId}`, undefined, 'knowledge_base_not_found'],
     [`POST ${kb}/documents/bulk-delete`, { documentIds: [mine.documentId] }, 'knowledge_base_not_found'],
     [`GET ${kb}/documents/${mine.documentId}/chunks`, undefined, 'knowledge_base_not_found'],
+    [`GET ${kb}/documents/${mine.documentId}/explain`, undefined, 'knowledge_base_not_found'],
     [`POST ${kb}/ingest`, { text: 'planted' }, 'knowledge_base_not_found'],
     [`POST ${kb}/records`, { records: [{ id: 'planted', text: 'x' }] }, 'knowledge_base_not_found'],
     [`DELETE ${kb}/records/${mine.documentId}:0`, undefined, 'knowledge_base_not_found'],

@@ -20,6 +20,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
   'kb.importLines': () => ({ from: 1, lines: ['{}'] }),
+  'kb.reindex': () => ({}),
   'kb.rename': () => ({ name: 'stolen' }),
   'kb.search': () => ({ text: 'ornithopter' }),
   'kb.whyNot': ({ documentId }) => ({ text: 'ornithopter', documentId }),

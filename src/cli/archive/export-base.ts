@@ -10,7 +10,7 @@ import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { type ArchiveSummary, verifyArchive } from './archive-file.ts'
 
 const compress = promisify(gzip)
-/** Maximum number of times that an export goes back because a document changed. */
+/** Maximum number of times that an export goes back because a document or the embedding service changed. */
 const attemptsMax = 10
 
 interface ExportOptions {
@@ -89,8 +89,11 @@ async function downloadPages(options: ExportOptions, start: ExportState | undefi
       const state: ExportState = { knowledgeBaseId, all, next, whole }
       writePrivateFile(stateFile, JSON.stringify(state))
     } catch (error) {
-      const isStale = error instanceof WbError && error.code === 'conflict' && cursor !== undefined
+      const code = error instanceof WbError && cursor !== undefined ? error.code : undefined
+      const isStale = code === 'conflict' || code === 'invalid_cursor'
       if (!isStale || ++attempt === attemptsMax) throw error
+      // The pages before have the vectors of another embedding service.
+      if (code === 'invalid_cursor') whole = undefined
       cursor = goBackTo(whole, partial)
     }
   }

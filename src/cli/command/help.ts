@@ -69,6 +69,7 @@ const commandOrder = [
   'stats',
   'insights',
   'compact',
+  'reindex',
   'export',
   'import',
   'watch',

@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import type { Client } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -6,7 +7,8 @@ import { lookUpName } from '../fields/tool-name.ts'
 import { lookUpBaseNames } from './names.ts'
 
 /** Maximum number of documents to look up, with one call each. */
-const documentsMax = 50
+const documentsMax = 200
+const concurrentCallsMax = 8
 
 /** Names of the document and knowledge base of a job. */
 export interface JobNames {
@@ -38,10 +40,14 @@ export async function lookUpJobNames(
 async function lookUpDocumentNames(client: Client, jobs: readonly Job[]): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   const jobByDocument = new Map(jobs.flatMap(job => (job.documentId ? [[job.documentId, job] as const] : [])))
-  for (const [documentId, job] of [...jobByDocument].slice(0, documentsMax)) {
-    const name = await lookUpFileName(client, job)
-    if (name) names.set(documentId, name)
-  }
+  await pMap(
+    [...jobByDocument].slice(0, documentsMax),
+    async ([documentId, job]) => {
+      const name = await lookUpFileName(client, job)
+      if (name) names.set(documentId, name)
+    },
+    { concurrency: concurrentCallsMax },
+  )
   return names
 }
 

@@ -34,6 +34,8 @@ export interface Passage {
   readonly chunks?: SearchHit['chunks']
   /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
   readonly section?: string | undefined
+  /** Other knowledge bases that contain the same document. */
+  readonly alsoIn?: readonly string[] | undefined
   /** Place in the file at which the passage starts; undefined if it has none. */
   readonly place?: PassagePlace | undefined
   /** Document of the passage; undefined if it was deleted, or the passage has no document. */
@@ -152,6 +154,7 @@ export async function withDocuments(
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
       ...(hit.chunks && hit.chunks.first < hit.chunks.last && { chunks: hit.chunks }),
       section: payloadText(hit, sectionPayloadKey),
+      alsoIn: 'alsoIn' in hit ? hit.alsoIn?.map(other => other.knowledgeBaseId) : undefined,
       place: placeOf(hit.payload ?? {}),
       document: documentId === null ? undefined : documentsByKey.get(keyOf(documentId, knowledgeBaseId)),
     }

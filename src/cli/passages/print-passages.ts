@@ -108,6 +108,10 @@ function printCard(output: Output, { passage, stems, names, explain, foldersOf }
   for (const line of lines) output.result(indent + highlightMatches(line, style.mark))
   const address = sourceAddress(passage, foldersOf(passage))
   for (const line of sourceLines(passage, width, names)) output.result(style.dim(line), address)
+  const others = (passage.alsoIn ?? []).map(id => names?.get(id) ?? id)
+  if (others.length > 0)
+    for (const line of wrapLine(`${indent}also in ${plainLine(others.join(', '))}`, width, indent.length))
+      output.result(style.dim(line))
   if (!explain || !passage.explanation) return
   output.result('')
   for (const { text, isDim } of explanationLines(passage.explanation, width - indent.length))

@@ -27,6 +27,8 @@ interface ProgressState {
   unit: string
   /** Time at which this label was first shown. The rate is calculated from it. */
   sinceMs: number
+  /** `done` at that time. */
+  doneBefore: number
 }
 
 /** Progress that shows nothing, for pipes, CI and `--quiet`. */
@@ -42,8 +44,8 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
   let isDrawn = false
   let cancel: (() => void) | undefined
   let frame = 0
-  /** Start times by label, because calls can alternate between several labels. */
-  const startMsOfLabel = new Map<string, number>()
+  /** Starts by label, because calls can alternate between several labels. */
+  const startOfLabel = new Map<string, Pick<ProgressState, 'sinceMs' | 'doneBefore'>>()
 
   function draw(): void {
     if (!state) return
@@ -52,10 +54,10 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
     cancel = clock.after(frameMs, draw)
   }
   function update(label: string, done: number, total: number, unit: string): void {
-    const sinceMs = startMsOfLabel.get(label) ?? clock.now()
-    if (total > 0) startMsOfLabel.set(label, sinceMs)
+    const start = startOfLabel.get(label) ?? { sinceMs: clock.now(), doneBefore: done }
+    if (total > 0) startOfLabel.set(label, start)
     // Labels can contain untrusted names.
-    state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, sinceMs }
+    state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, ...start }
     cancel ??= clock.after(showAfterMs, draw)
   }
   function erase(): void {
@@ -78,7 +80,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
       cancel?.()
       cancel = undefined
       state = undefined
-      startMsOfLabel.clear()
+      startOfLabel.clear()
       erase()
     },
   }
@@ -86,7 +88,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
 
 /** Formats a progress line: a spinner, or a bar with count, rate and time left. */
 export function progressLine(
-  { label, done, total, unit, sinceMs }: ProgressState,
+  { label, done, total, unit, sinceMs, doneBefore }: ProgressState,
   nowMs: number,
   frame: number,
 ): string {
@@ -96,8 +98,8 @@ export function progressLine(
   const [format, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatInteger, unit && ` ${unit}`]
   const parts = [`  ${label}`, bar, `${format(done)}/${format(total)}${unit === 'bytes' ? name : ''}`]
   const seconds = (nowMs - sinceMs) / 1_000
-  if (done > 0 && seconds > 0.5) {
-    const rate = done / seconds
+  if (done > doneBefore && seconds > 0.5) {
+    const rate = (done - doneBefore) / seconds
     parts.push(`${format(rate)}${name}/s`, `${formatTimeLeft((total - done) / rate)} left`)
   }
   return parts.join('  ')

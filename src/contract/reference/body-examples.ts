@@ -80,6 +80,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
   'mcpServers.review': { accept: [{ name: 'search_tickets', hash }] },
   'kb.create': { name: 'handbook', description: 'How we work' },
   'kb.update': { description: 'How we work, since 2024' },
+  'kb.reindex': { chunkingServiceId: '3d6f0a1b-8c24-4f7e-a5b9-1e2c3d4f5a6b' },
   'kb.beginImport': {
     header: JSON.stringify({
       format: 'workbase-knowledge-base',

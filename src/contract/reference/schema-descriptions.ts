@@ -29,6 +29,8 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   SearchExplanation:
     'Reasons for the rank of a hit. All ranks, scores and counts are computed from the passages that you may see.',
   ExplainedList: 'Rank and score of a passage in one of the lists that a search fuses.',
+  DocumentExplanation: 'How a document was ingested.',
+  DocumentIngestReport: 'Record of the last ingest of a document, with the times of its stages.',
   WhyNot: 'The stage at which a document drops out of a search.',
   SearchBoost: 'A factor of the scores of passages that match a condition, or of recent documents.',
   Recency: 'The age of documents that a boost depends on.',
@@ -41,6 +43,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   KnowledgeBase: 'A set of documents that are searched together.',
   SentenceState: 'Progress of the vectors of the built-in sentence model.',
   KnowledgeBaseCompaction: 'Sizes before and after the compaction of a knowledge base.',
+  Reindexing: 'The last job that reindexed a knowledge base, with its results so far.',
   KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',
   ListedKnowledgeBase: 'A knowledge base in a list, with its size and the progress of its sentence vectors.',

@@ -29,6 +29,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import type { Services } from '../../workspaces/services.ts'
 import { type BaseKey, keyOf } from '../document-key.ts'
+import { requireImported } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 
 /** Maximum number of documents and of records that are read at a time. */
@@ -65,17 +66,19 @@ interface ExportPosition {
   records: number
 }
 
-/** The document of a page changed while the page was read. */
-class ChangedDocument extends Error {}
+/** A document of a page, or the embedding service, changed while the page was read. */
+class ChangedContent extends Error {}
 
 /** Exports knowledge bases as lines of JSON, in pages that need no state between requests. */
 export class Exporter {
   constructor(private readonly parts: ExporterParts) {}
 
   /**
-   * Returns a page of the exported file of a knowledge base, with what the caller may see.
+   * Returns a page of the exported file of a knowledge base, with what the caller may see. All pages have the vectors of the same
+   * embedding service.
    *
-   * @throws knowledge_base_not_found, invalid_cursor, list_records_not_supported, policy_principal_required
+   * @throws knowledge_base_not_found, list_records_not_supported, policy_principal_required
+   * @throws invalid_cursor  also if the embedding service has changed since the first page
    * @throws forbidden  everything was requested, and the caller lacks `manage:access`
    * @throws conflict   the knowledge base is being imported, or a document keeps changing
    */
@@ -84,18 +87,13 @@ export class Exporter {
     { cursor, all }: { cursor?: string | undefined; all: boolean },
     caller: Pick<Caller, 'auth' | 'rowAccess'>,
   ): Promise<ExportPage> {
-    const { workspaceId, knowledgeBaseId } = baseKey
-    const list = `export/${workspaceId}/${knowledgeBaseId}/${all}`
-    const start = cursor === undefined ? undefined : this.#decode(list, cursor)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       try {
-        const { lines, position, isEnd } = await this.parts.bases.withDeletionCheck(baseKey, () =>
-          this.#read(baseKey, start, all, caller),
+        return await this.parts.bases.withDeletionCheck(baseKey, () =>
+          this.#read(baseKey, { cursor, all }, caller),
         )
-        const nextCursor = isEnd ? null : this.#encode(list, position)
-        return { lines, isComplete: position.open === undefined, nextCursor }
       } catch (error) {
-        if (!(error instanceof ChangedDocument)) throw error
+        if (!(error instanceof ChangedContent)) throw error
       }
     }
     throw new WbError('conflict', 'a document changed while it was exported; continue after an earlier page')
@@ -103,16 +101,17 @@ export class Exporter {
 
   async #read(
     { workspaceId, knowledgeBaseId }: BaseKey,
-    start: ExportPosition | undefined,
-    all: boolean,
+    { cursor, all }: { cursor?: string | undefined; all: boolean },
     caller: Pick<Caller, 'auth' | 'rowAccess'>,
-  ): Promise<{ lines: string[]; position: ExportPosition; isEnd: boolean }> {
+  ): Promise<ExportPage> {
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
-    if (context.base.importing)
-      throw new WbError('conflict', `knowledge base '${context.base.name}' has not been imported completely`)
+    const { embeddingServiceId } = context.base
+    requireImported(context.base)
     const access = await caller.rowAccess(workspaceId)
     if (all) authorize({ rule: needs('manage:access'), workspaceId }, caller)
     const visibility = all ? fullVisibility() : access.visibility(context.base, { action: 'list' })
+    const list = `export/${workspaceId}/${knowledgeBaseId}/${all}/${embeddingServiceId}`
+    const start = cursor === undefined ? undefined : this.#decode(list, cursor)
     const page = new PageWriter(start ?? { ordinal: 0, hash: chainStart, documents: 0, records: 0 })
     if (!start) page.add(await this.#header(context, access.isEnabled))
     if (page.position.record === undefined) await this.#addDocuments(context, visibility, page)
@@ -122,7 +121,10 @@ export class Exporter {
       const { documents, records, hash } = page.position
       page.add({ end: { documents, records, sha256: hash } } satisfies ArchiveLine)
     }
-    return { lines: page.lines, position: page.position, isEnd }
+    const after = await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    if (after.embeddingServiceId !== embeddingServiceId) throw new ChangedContent()
+    const nextCursor = isEnd ? null : this.#encode(list, page.position)
+    return { lines: page.lines, isComplete: page.position.open === undefined, nextCursor }
   }
 
   async #header({ base, embedding }: BaseContext, rowAccess: boolean): Promise<ArchiveHeader> {
@@ -196,7 +198,7 @@ export class Exporter {
     const { position } = page
     const { documentId, updatedAt } = row
     if (position.open && (position.open.documentId !== documentId || position.open.updatedAt !== updatedAt))
-      throw new ChangedDocument()
+      throw new ChangedContent()
     if (!position.open) {
       page.add({ document: toArchivedDocument(row) } satisfies ArchiveLine)
       position.documents++
@@ -228,12 +230,12 @@ export class Exporter {
     }
     position.open = undefined
     const current = await this.parts.rows.get(tables.documents, keyOf(row))
-    if (current?.row.updatedAt !== updatedAt) throw new ChangedDocument()
+    if (current?.row.updatedAt !== updatedAt) throw new ChangedContent()
   }
 
-  /** @throws ChangedDocument  the document with which the page has to continue is no longer there */
+  /** @throws ChangedContent  the document with which the page has to continue is no longer there */
   #requireNotOpen({ position }: PageWriter): void {
-    if (position.open) throw new ChangedDocument()
+    if (position.open) throw new ChangedContent()
   }
 
   async #addRecords(context: BaseContext, visibility: Visibility, page: PageWriter): Promise<void> {
@@ -343,6 +345,7 @@ function toArchivedDocument(row: DocumentRow): ArchivedDocument {
     visibleTo: row.visibleTo,
     ownerPrincipalId: row.ownerPrincipalId,
     isIngested: row.ingestKey !== null,
+    ...(row.chunking && { chunking: row.chunking }),
   }
 }
 

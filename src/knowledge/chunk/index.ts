@@ -31,6 +31,7 @@ const maxTokensDefault = 200
 export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
+  readonly options: ChunkOptions
   /**
    * Returns the spans of the chunks of a text in order.
    *
@@ -56,6 +57,7 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
   const options = usesTokens ? { ...sizes, measure: measureSentenceTokens } : sizes
   return {
     id: chunker.id,
+    options: sizes,
     chunk: (text, isCode = false) => chunker.chunk(text, { ...options, isCode }),
   }
 }

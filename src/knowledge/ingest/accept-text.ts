@@ -206,6 +206,8 @@ export function toDocument(row: DocumentRow): Document {
     jobId: ___,
     isVisibilityDecided: ____,
     createdAt: _____,
+    chunking: ______,
+    ingestReport: _______,
     ...document
   } = row
   return document

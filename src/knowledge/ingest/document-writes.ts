@@ -2,12 +2,12 @@ import { policyPayload } from '../../access/policy/document-fields.ts'
 import { fullVisibility } from '../../access/row-access.ts'
 import type { TextPlace } from '../../base/text-layout.ts'
 import type { Document } from '../../contract/documents.ts'
-import { startPayloadKey } from '../../contract/fields.ts'
+import { gapPayloadKeys, placesPayloadKey, startPayloadKey } from '../../contract/fields.ts'
 import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentRecord, ContentWrite, Payload } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
-import type { ChunkedText } from '../chunk-text.ts'
+import type { ChunkedText, TextChunk } from '../chunk-text.ts'
 import { keyOf } from '../document-key.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
@@ -42,17 +42,17 @@ export function createDocument(
 }
 
 /**
- * Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist, or if a
- * document has changed: the caller may no longer see it.
+ * Returns writes that delete documents and their chunks. The writes fail if the knowledge base does not exist or has changed,
+ * because chunks may have been made for other services, or if a document has changed: the caller may no longer see it.
  */
 export function documentDeletionWrites(
-  { base, key }: BaseContext,
+  { base, revision, key }: BaseContext,
   documents: readonly Stored<DocumentRow>[],
 ): { rows: Write[]; changes: ContentWrite[] } {
   const baseKey = [base.workspaceId, base.knowledgeBaseId]
   return {
     rows: [
-      { op: 'require', table: tables.knowledgeBases, key: baseKey },
+      { op: 'require', table: tables.knowledgeBases, key: baseKey, ...revision },
       ...documents.map(
         (document): Write => ({
           op: 'delete',
@@ -90,26 +90,44 @@ function toContentRecords(document: Document, prepared: EmbeddedChunks): Content
   const { knowledgeBaseId, documentId } = document
   requireInheritedSize(document, prepared.chunks.length)
   const title = titleOfPayload(document.metadata)
-  return prepared.chunks.map(({ text, start, section, tableHeads, place }, chunkIndex) => ({
+  return prepared.chunks.map((chunk, chunkIndex) => ({
     id: `${documentId}:${chunkIndex}`,
     documentId,
     chunkIndex,
     title,
-    context: contextOfChunk(title, { section, tableHeads }),
-    text,
+    context: contextOfChunk(title, chunk),
+    text: chunk.text,
     payload: {
       ...policyPayload(document),
       knowledgeBaseId,
       documentId,
       chunkIndex,
       'chunker.id': prepared.chunkerId,
-      [startPayloadKey]: start,
-      ...(section !== undefined && { [sectionPayloadKey]: section }),
-      ...(tableHeads !== undefined && { [tableHeadsPayloadKey]: tableHeads }),
-      ...(place && placePayload(place)),
+      ...chunkPayload(chunk),
     },
     vector: prepared.vectors[chunkIndex]!,
   }))
+}
+
+/** Returns the payload fields that a chunk has because of its position in the text. */
+export function chunkPayload({
+  start,
+  section,
+  tableHeads,
+  place,
+  innerPlaces,
+  textBefore,
+  textAfter,
+}: Omit<TextChunk, 'text'>): Payload {
+  return {
+    [startPayloadKey]: start,
+    ...(section !== undefined && { [sectionPayloadKey]: section }),
+    ...(tableHeads !== undefined && { [tableHeadsPayloadKey]: tableHeads }),
+    ...(place && placePayload(place)),
+    ...(innerPlaces && { [placesPayloadKey]: innerPlaces }),
+    ...(textBefore !== undefined && { [gapPayloadKeys.before]: textBefore }),
+    ...(textAfter !== undefined && { [gapPayloadKeys.after]: textAfter }),
+  }
 }
 
 function placePayload(place: TextPlace): Payload {

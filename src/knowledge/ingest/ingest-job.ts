@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import type { FairByteLimiter } from '../../base/fair-byte-limiter.ts'
 import { sha256 } from '../../base/id.ts'
+import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
+import { endReport, enterStage, newIngestReport, startAttempt } from '../../jobs/ingest-report.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
 import type { JobClaim } from '../../jobs/job-claim.ts'
 import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
@@ -20,6 +23,7 @@ import { retryOnSpaceChange } from '../vector-space.ts'
 import { chunkIdTaken, documentsWithName, domainOf, nameKeyOf } from './accept-text.ts'
 import { chunkInsertion, documentDeletionWrites, type EmbeddedChunks } from './document-writes.ts'
 import { modelOf } from './recent-vectors.ts'
+import { reportChunks, reportRequest, reportReused } from './report-chunks.ts'
 import { ReusedVectors, type TextVersions } from './reused-vectors.ts'
 import { documentNoLongerExists, readStoredBatches, storeBatch } from './stored-batches.ts'
 import { layoutOf, type StructuredIngest } from './structured-ingest.ts'
@@ -32,10 +36,12 @@ const attemptsMax = 100
 /** A job in progress: its claim, its knowledge base, and its input. */
 interface IngestWork {
   readonly claim: JobClaim
-  readonly context: BaseContext
+  context: BaseContext
   readonly body: StructuredIngest
   /** Caller that created the job; absent for a job of an earlier version. */
   readonly actor: Actor | undefined
+  /** Report of this attempt. It is stored with each stage of the document. */
+  report: DocumentIngestReport
 }
 
 interface IngestJobParts extends IngestParts {
@@ -43,7 +49,9 @@ interface IngestJobParts extends IngestParts {
   readonly jobsInProgress: FairByteLimiter
 }
 
-type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
+type DocumentStage = { readonly status: 'chunking' | 'embedding' | 'writing' } & Partial<
+  Pick<DocumentRow, 'chunkTotal'>
+>
 
 /** Runs the jobs of asynchronous ingests. A new attempt reuses the stored vectors of earlier attempts. */
 export class IngestJob {
@@ -59,37 +67,47 @@ export class IngestJob {
    */
   async perform(claim: JobClaim): Promise<void> {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
-    const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentNoLongerExists()
     const { body, actor } = input.row
     const bytes = sizeInMemory(body.text)
-    await this.parts.jobsInProgress.run({ workspaceId, bytes, signal: claim.signal }, () =>
-      this.process({ claim, context, body, actor }),
-    )
+    await this.parts.jobsInProgress.run({ workspaceId, bytes, signal: claim.signal }, async () => {
+      const { ingestReport } = (await this.requireDocument(claim)).row
+      const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
+      const nowMs = this.parts.clock.now()
+      const received = ingestReport ?? newIngestReport(nowMs, Buffer.byteLength(body.text))
+      await this.process({ claim, context, body, actor, report: startAttempt(received, nowMs) })
+    })
   }
 
   private async process(work: IngestWork): Promise<void> {
-    const { claim, context } = work
-    await this.setStage(work, { status: 'chunking' })
-    const chunked = await this.chunk(work)
-    const total = chunked.chunks.length
-    await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
+    const { claim } = work
+    const { workspaceId, knowledgeBaseId } = claim.job
+    let chunked = await this.chunk(work)
     await retryOnSpaceChange(async () => {
+      const { context: before } = work
+      work.context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId!)
+      if (!isDeepStrictEqual(work.context.revision, before.revision)) chunked = await this.chunk(work)
       const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
       const passages = passagesOf(title, chunked.chunks)
-      const embedded = await this.embed(work, passages)
+      const embedded = await this.embed(work, passages).catch(error => this.rethrowEmbedding(work, error))
       if (!embedded) return undefined
       await this.setStage(work, { status: 'writing' })
       return this.write(work, { ...chunked, ...embedded }, title)
     })
-    await this.parts.onRecordsChanged(context)
+    await this.parts.onRecordsChanged(work.context)
   }
 
-  private async chunk({ context, body }: IngestWork): Promise<ChunkedText> {
+  private async chunk(work: IngestWork): Promise<ChunkedText> {
+    await this.setStage(work, { status: 'chunking' })
+    const { context, body, claim } = work
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
-    const { embedded: _, ...chunked } = await this.parts.index.run('prepare', {
+    const {
+      embedded: _,
+      embeddingMs: __,
+      ...chunked
+    } = await this.parts.index.run('prepare', {
       text: body.text,
       title: null,
       service,
@@ -97,6 +115,10 @@ export class IngestJob {
       layout: layoutOf(body),
       fittedIn: undefined,
     })
+    const total = chunked.chunks.length
+    const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
+    work.report = reportChunks(work.report, context, { ...chunked, title })
+    await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     return chunked
   }
 
@@ -107,15 +129,30 @@ export class IngestJob {
     return document
   }
 
+  /** Stores the report of an embedding that failed, with its requests, and throws the error. */
+  private async rethrowEmbedding({ claim, report }: IngestWork, error: unknown): Promise<never> {
+    const store = async () => {
+      const before = await this.requireDocument(claim)
+      const after = { ...before.row, ingestReport: report }
+      await claim.advance({}, [{ op: 'replace', table: tables.documents, row: after, ...revisionOf(before) }])
+    }
+    // The document or the claim may be lost, which the error does not hide: it ends the job in any case.
+    await store().catch(() => {})
+    throw error
+  }
+
   /** Sets the current stage of the document. */
   private async setStage(
-    { claim }: IngestWork,
-    stage: IngestStage,
+    work: IngestWork,
+    stage: DocumentStage,
     change: { total?: number } = {},
   ): Promise<void> {
+    const { claim } = work
+    const updatedAt = timestamp(this.parts.clock)
+    work.report = enterStage(work.report, stage.status, Date.parse(updatedAt))
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const before = await this.requireDocument(claim)
-      const after = { ...before.row, ...stage, updatedAt: timestamp(this.parts.clock) }
+      const after = { ...before.row, ...stage, updatedAt, ingestReport: work.report }
       const outcome = await claim.advance(change, [
         { op: 'replace', table: tables.documents, row: after, ...revisionOf(before) },
       ])
@@ -168,13 +205,22 @@ export class IngestJob {
       if (batch.start !== vectors.length || batch.source !== hashSource(texts)) break
       vectors.push(...batch.vectors)
     }
+    work.report = reportReused(work.report, vectors.length)
     if (vectors.length === passages.length) return { generation, vectors }
     const rest = passages.slice(vectors.length)
     const reused = await ReusedVectors.open(this.parts, await this.versionsOf(work), rest)
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
-      const embedded = await reused.embed(batch, claim.signal, 'job')
+      const embedded = await reused.embed(batch, claim.signal, {
+        patience: 'job',
+        onRequest: () => {
+          work.report = reportRequest(work.report)
+        },
+        onReused: count => {
+          work.report = reportReused(work.report, count)
+        },
+      })
       vectors.push(...embedded.vectors)
       await storeBatch(claim, { start, source: hashSource(batch), vectors: embedded.vectors })
     }
@@ -196,7 +242,8 @@ export class IngestJob {
 
   /**
    * Writes the document and its chunks, deletes the documents that it replaces, and ends the job, all in one
-   * transaction. Returns undefined if the vector space or, in a fitted space, the title changed in the meantime.
+   * transaction. Returns undefined if the knowledge base, the vector space or, in a fitted space, the title changed in the
+   * meantime.
    */
   private async write(
     work: IngestWork,
@@ -219,6 +266,7 @@ export class IngestJob {
         updatedAt: now,
         nameKey,
         jobId: null,
+        ingestReport: endReport(work.report, Date.parse(now)),
       }
       const deletion = documentDeletionWrites(context, replaced)
       const rows = [
@@ -230,7 +278,10 @@ export class IngestJob {
         context.store.write(changes, rowWrites),
       )
       if (outcome.ok) return true
-      if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+      if (outcome.at === 0) {
+        await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+        return undefined
+      }
       if (outcome.at < rows.length) continue
       if (outcome.reason === 'absent') throw baseCollectionMissing(context.base)
       if (outcome.at === rows.length + deletion.changes.length) throw chunkIdTaken(row.documentId)

@@ -1,5 +1,5 @@
 import type { RowAccess } from '../../access/row-access.ts'
-import type { EmbeddingOptions, EmbeddingPatience } from '../../models/embedder.ts'
+import type { EmbeddingOptions } from '../../models/embedder.ts'
 import type { EmbeddedPassage } from '../../models/lsa.ts'
 import { embeddedTitle } from '../../storage/content.ts'
 import type { Visibility } from '../../storage/visibility.ts'
@@ -16,6 +16,12 @@ const chunksPerRead = 256
 interface EmbeddingParts {
   readonly space: VectorSpace
   readonly recent: RecentVectors
+}
+
+/** Options of an embedding, and observers of its progress. */
+interface ReusingOptions extends Required<Pick<EmbeddingOptions, 'patience' | 'onRequest'>> {
+  /** Called with the number of passages whose vectors are already known. */
+  readonly onReused: (count: number) => void
 }
 
 /** A text that a caller ingests, and the earlier versions of its document. */
@@ -71,7 +77,7 @@ export class ReusedVectors {
   async embed(
     passages: readonly EmbeddedPassage[],
     signal: AbortSignal,
-    patience: EmbeddingPatience,
+    { onReused, ...options }: ReusingOptions,
   ): Promise<EmbeddedVectors> {
     const { space, recent } = this.parts
     const { context, access } = this.versions
@@ -82,8 +88,8 @@ export class ReusedVectors {
       for (const [n, text] of requested.entries()) recent.set(context, access, text, received[n]!)
     }
     const requested = missing.map(at => passages[at]!)
-    const options = { patience, onVectors }
-    const embedded = await space.embed(context, requested, 'document', signal, options)
+    onReused(passages.length - missing.length)
+    const embedded = await space.embed(context, requested, 'document', signal, { ...options, onVectors })
     for (const [n, at] of missing.entries()) vectors[at] = embedded.vectors[n]
     return { generation: context.collection.generation, vectors: vectors as Float32Array[] }
   }

@@ -1,11 +1,14 @@
 import type { TextLayout } from '../../base/text-layout.ts'
 import type { Ingest } from '../../contract/documents.ts'
+import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
 import { isCodeFile } from '../chunk/code-breaks.ts'
 import { hasSections } from '../chunk/sections.ts'
 
 /** A text to ingest. If it was extracted from a file, it has a layout. */
 export interface StructuredIngest extends Ingest {
   readonly layout?: TextLayout | undefined
+  /** How the text was extracted; absent if the client sent text. */
+  readonly extraction?: Pick<DocumentIngestReport, 'parser' | 'stages'>
 }
 
 /** Returns the layout of a text; without one, that of its media type and file name. */

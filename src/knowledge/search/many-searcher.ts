@@ -1,14 +1,15 @@
 import pMap from 'p-map'
 import { terms } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { KnowledgeBaseHit, SearchManyRequest } from '../../contract/knowledge.ts'
+import type { SearchManyRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ScoredRecord } from '../../storage/content.ts'
 import { undefinedIfDeleted } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { titleOfPayload } from '../payload.ts'
+import { isSpaceChange } from '../vector-space.ts'
 import { fuseEach, type ScaledLists } from './fusion.ts'
-import { type ResultHit, readResults } from './hits.ts'
+import { readResults } from './hits.ts'
 import {
   applyReranking,
   type BaseRanking,
@@ -17,6 +18,7 @@ import {
   modeUsed,
   orderCandidates,
 } from './ranking.ts'
+import type { RepeatedDocuments } from './repeated-documents.ts'
 import { searchInTurns } from './search-in-turns.ts'
 import {
   concurrentSearchesMax,
@@ -31,7 +33,7 @@ import type { SentenceSearch } from './sentence-search.ts'
 import type { RankedCandidate } from './shaped-candidate.ts'
 import { totalWeight } from './word-weights.ts'
 
-/** Maximum number of attempts. A search is retried if a knowledge base is deleted after its passages were ranked. */
+/** Maximum number of attempts. A search is retried if a knowledge base is deleted, or gets other vectors, in the meantime. */
 const attemptsMax = 8
 /** Number of best passages that determine the weight of a knowledge base. */
 const passagesPerWeight = 3
@@ -43,6 +45,7 @@ const weightMin = 0.5
 interface ManySearcherParts extends Omit<SearcherParts, 'comparesBases' | 'sentences'> {
   readonly bases: KnowledgeBases
   readonly sentences: SentenceSearch | undefined
+  readonly repeated: RepeatedDocuments
 }
 
 /** The caller of a search in several knowledge bases. */
@@ -86,6 +89,7 @@ export class ManySearcher {
       sentences: this.parts.sentences?.forOneQuestion(),
       comparesBases: true,
     })
+    const { repeated } = this.parts
     let prepared: readonly PreparedSearch[] = []
     const prepare = async () => {
       const contexts = await this.openContexts(workspaceId, body, onDeleted)
@@ -113,11 +117,16 @@ export class ManySearcher {
       const before = allWithCurrentRights(ranked, current)
       const merge = (rankings: readonly BaseRanking[]) => mergeRankings(rankings, body.text)
       const { rankings, results } = await searcher.shapeResults(before, merge, caller.signal)
-      const { hits, isCut } = await readResults(results.slice(0, body.topK))
-      const ignored = new Set([...rankings.flatMap(ranking => ranking.ignored), ...(isCut ? ['topK'] : [])])
+      const distinct = await repeated.removeRepeated(results, body.topK)
+      const { hits, isCut } = await readResults(distinct.results)
+      const isTopKIgnored = isCut || distinct.isCut
+      const ignored = new Set([
+        ...rankings.flatMap(ranking => ranking.ignored),
+        ...(isTopKIgnored ? ['topK'] : []),
+      ])
       const searched = rankings.map(describeSearch)
       return {
-        hits: hits.map(toKnowledgeBaseHit),
+        hits: await repeated.addOtherBases(hits, rankings),
         mode: commonMode(rankings),
         ignored: [...ignored],
         searched,
@@ -142,6 +151,8 @@ export class ManySearcher {
           finish,
         })
       } catch (error) {
+        // A knowledge base has changed to another embedding service.
+        if (isSpaceChange(error) && attempt < attemptsMax) continue
         const notFound = await this.notFoundIfDeleted(prepared, error)
         if (notFound === undefined || !skipsDeleted || attempt === attemptsMax) throw notFound ?? error
       }
@@ -356,10 +367,6 @@ async function shareOfTerms(
     views.flatMap(view => terms(`${titleOfPayload(view.payload) ?? ''} ${view.text ?? ''}`)),
   )
   return [...queryTerms].filter(term => passageTerms.has(term)).length / queryTerms.size
-}
-
-function toKnowledgeBaseHit({ hit, source }: ResultHit): KnowledgeBaseHit {
-  return { ...hit, knowledgeBaseId: source.ranking.context.base.knowledgeBaseId }
 }
 
 /** Adds the name of the knowledge base to an error, unless the knowledge base is missing. */

@@ -10,7 +10,7 @@ import { type Filter, joinFilters } from '../../storage/filter.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { KnowledgeFilters } from '../knowledge-filters.ts'
 import type { EmbeddedQuery } from '../passage-operations.ts'
-import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
+import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from '../vector-space.ts'
 import { type OrderedRanking, scoreLexically } from './explanation.ts'
 import { type RankedLists, sentenceWeight } from './fusion.ts'
 import { readResults } from './hits.ts'
@@ -132,8 +132,23 @@ export class Searcher {
     })
   }
 
-  /** Searches one knowledge base in turns. `finish` gets the ranking, with the scores of a reranking service. */
+  /**
+   * Searches one knowledge base in turns. `finish` gets the ranking, with the scores of a reranking service. Starts again if the
+   * knowledge base changes to another embedding service in the meantime.
+   */
   private async searchInTurns<T>(
+    openContext: () => Promise<BaseContext>,
+    body: SearchRequest,
+    caller: SearchCaller,
+    finish: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
+  ): Promise<T> {
+    const { result } = await retryOnSpaceChange(async () => ({
+      result: await this.searchOnce(openContext, body, caller, finish),
+    }))
+    return result
+  }
+
+  private async searchOnce<T>(
     openContext: () => Promise<BaseContext>,
     body: SearchRequest,
     caller: SearchCaller,
@@ -241,7 +256,7 @@ export class Searcher {
         ranking = undefined
         return { result: await work(search) }
       }
-      const { result } = await retryOnSpaceChange(() => run().catch(undefinedIfSpaceChanged))
+      const { result } = await retryOnSpaceChange(run)
       return result
     })
   }
@@ -375,7 +390,10 @@ export class Searcher {
 
   /** Ranks records. Retries if the vector space changes after the query has been embedded. */
   private async rankInCurrentSpace(prepared: PreparedSearch): Promise<RankedLists> {
-    return retryOnSpaceChange(() => this.rank(prepared).catch(undefinedIfSpaceChanged))
+    // Only a space that the runtime fits can change without another embedding service.
+    return prepared.context.isFittedByRuntime
+      ? retryOnSpaceChange(() => this.rank(prepared))
+      : this.rank(prepared)
   }
 
   private async rank({ context, plan, query: embedded, signal }: PreparedSearch): Promise<RankedLists> {
@@ -488,8 +506,4 @@ export function isServiceNeeded({ plan }: PreparedSearch): boolean {
 /** Returns true if a search needs a vector that the runtime cannot compute itself. */
 function needsProvider({ isFittedByRuntime }: BaseContext, { mode }: SearchPlan): boolean {
   return mode !== 'lexical' && !isFittedByRuntime
-}
-
-function undefinedIfSpaceChanged(error: unknown): undefined {
-  if (!(error instanceof WbError) || error.facts.stale !== true) throw error
 }

@@ -22,7 +22,7 @@ import { documentIdTaken, restoredKeys, toDocument } from '../ingest/accept-text
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { limitsByWorkspace } from '../limits-by-workspace.ts'
 import { titleOfPayload, updateInheritedFields } from '../payload.ts'
-import { retryOnSpaceChange, type VectorSpace } from '../vector-space.ts'
+import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from '../vector-space.ts'
 
 /** Maximum number of attempts. A restore is retried if the same rows or the vector space changed in the meantime. */
 const attemptsMax = 20
@@ -143,7 +143,8 @@ export class Trash {
       const keys = await restoredKeys(rows, context, { document: entry.row, access, visibility })
       if ('existing' in keys) throw restoreConflict(entry.row, keys)
       if (!prepared) {
-        prepared = await this.#prepare(context, entry.row, caller.signal)
+        prepared = await this.#prepare(context, entry.row, caller.signal).catch(undefinedIfSpaceChanged)
+        if (!prepared) continue
         await this.#parts.whenWritable(context)
         // This can take seconds. Check the access again, so that a revocation in the meantime takes effect.
         if (access.isEnabled) continue

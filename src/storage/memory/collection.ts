@@ -199,3 +199,20 @@ export function requireVector(space: MemorySpace, vector: Float32Array): void {
   requireVectorDimension(space, vector)
   if (!vector.every(Number.isFinite)) throw new RangeError('a vector contains a number that is not finite')
 }
+
+/** Makes another space the default one; returns `stale` if a record has no vector in it. */
+export function withPromotedSpace(entry: MemoryCollection, name: string): MemoryCollection | WriteFailure {
+  const space = entry.spaces.get(name)
+  if (name === defaultSpace) throw new RangeError('the default space is already the default')
+  if (!space) return 'absent'
+  if (space.vectors.size < entry.records.size) return 'stale'
+  const generation = entry.spaces.get(defaultSpace)!.generation + 1
+  const promoted = { ...space, generation, carried: new Map(), lease: undefined }
+  const others = [...entry.spaces].filter(([other]) => other !== name && other !== defaultSpace)
+  const version = entry.collection.version + 1
+  return {
+    ...entry,
+    collection: { ...entry.collection, fitted: false, version },
+    spaces: new Map<string, MemorySpace>([[defaultSpace, promoted], ...others]),
+  }
+}

@@ -46,6 +46,7 @@ import {
   sumBytes,
   withCarried,
   withoutRecords,
+  withPromotedSpace,
   withRecords,
   withVectors,
 } from './collection.ts'
@@ -280,6 +281,8 @@ class MemoryContent {
             spaces: new Map([...entry.spaces].filter(([name]) => name !== change.space)),
           }
         )
+      case 'promoteSpace':
+        return entry ? withPromotedSpace(entry, change.space) : 'absent'
       case 'dropCollection':
         return undefined
       case 'setLanguage':
@@ -355,8 +358,8 @@ class MemoryContent {
     }: { vector: Float32Array; limit: number; generation?: number } & SearchConstraints,
   ): ScoredRecord[] {
     const space = this.#requireSpace(key)
-    requireVectorDimension(space, vector)
     requireSearchableSpace(key, space.generation, generation)
+    requireVectorDimension(space, vector)
     const scored = this.#visibleRecords(key, constraints).flatMap(({ record }) => {
       const stored = space.vectors.get(record)
       return stored ? [{ record, score: similarity(space.metric, vector, stored) }] : []

@@ -89,6 +89,8 @@ export class ContentChanges {
       case 'dropSpace':
         this.#dropSpace(change)
         return undefined
+      case 'promoteSpace':
+        return collection ? this.#promoteSpace(collection, change) : 'absent'
       case 'setLanguage':
         if (collection) this.#setLanguage(collection, change)
         return undefined
@@ -157,6 +159,27 @@ export class ContentChanges {
     this.#connection.prepare('DELETE FROM vector_space WHERE id = ?').run(space.spaceId)
     this.#connection.prepare('DELETE FROM carried_vector WHERE space = ?').run(space.spaceId)
     for (const table of tablesOfSpace(space)) dropVectorTable(this.#connection, table)
+  }
+
+  #promoteSpace(previous: CollectionRow, change: ContentOperation<'promoteSpace'>): WriteFailure | undefined {
+    if (isDefaultSpace(change)) throw new RangeError('the default space is already the default')
+    const space = findCollection(this.#connection, change)
+    if (!space) return 'absent'
+    if (space.vectors < space.records) return 'stale'
+    for (const table of tablesOfSpace(previous)) dropVectorTable(this.#connection, table)
+    this.#connection.prepare('DELETE FROM vector_space WHERE id = ?').run(previous.spaceId)
+    this.#connection.prepare('DELETE FROM embedder_model WHERE collection = ?').run(previous.id)
+    this.#connection.prepare('DELETE FROM carried_vector WHERE space = ?').run(space.spaceId)
+    const generation = previous.generation + 1
+    if (generation !== space.generation)
+      renameVectorTable(this.#connection, vectorTable(space), vectorTable({ ...space, generation }))
+    this.#connection
+      .prepare(
+        `UPDATE vector_space SET name = '${defaultSpace}', generation = ?, lease_owner = NULL, lease_until = 0 WHERE id = ?`,
+      )
+      .run(generation, space.spaceId)
+    this.#connection.prepare('UPDATE collection SET version = version + 1 WHERE id = ?').run(previous.id)
+    return undefined
   }
 
   #setLanguage(collection: CollectionRow, { language }: ContentOperation<'setLanguage'>): void {
@@ -406,6 +429,11 @@ export class ContentChanges {
 
 export function createVectorTable(connection: SqliteConnection, table: string): void {
   connection.database.exec(`CREATE TABLE ${table} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`)
+}
+
+function renameVectorTable(connection: SqliteConnection, from: string, to: string): void {
+  connection.database.exec(`ALTER TABLE ${from} RENAME TO ${to}`)
+  connection.prepare('UPDATE quantized_vectors SET table_name = ? WHERE table_name = ?').run(to, from)
 }
 
 export function dropVectorTable(connection: SqliteConnection, table: string): void {

@@ -91,8 +91,8 @@ export class VectorIndex {
     return this.#connection.snapshot(() => {
       const collection = requireCollection(this.#connection, key)
       for (const { vector, generation } of queries) {
-        requireVectorDimension(collection, vector)
         requireSearchableSpace(key, collection.generation, generation)
+        requireVectorDimension(collection, vector)
       }
       const searches = queries.map(query => ({
         query: query.vector,

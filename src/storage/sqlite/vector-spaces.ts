@@ -14,7 +14,7 @@ import {
 import { damagedStore } from '../damaged-store.ts'
 import { matchesFilter } from '../filter.ts'
 import { lowerBound } from '../record-set.ts'
-import { requireVectorDimension } from '../store-features.ts'
+import { requireVectorDimension, spaceChanged } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
@@ -42,10 +42,11 @@ export class SpaceReads {
     this.#connection = connection
   }
 
-  /** @throws collection_unavailable */
+  /** @throws collection_unavailable  there is no such collection, or the runtime no longer fits its space */
   model(key: CollectionKey): { generation: number; model: EncodedModel | undefined } {
     return this.#connection.snapshot(() => {
-      const { id, generation } = requireCollection(this.#connection, key)
+      const { id, generation, fitted } = requireCollection(this.#connection, key)
+      if (!fitted) throw spaceChanged()
       const row = this.#connection
         .prepare<{ terms: string; weights: Buffer }>(
           'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',

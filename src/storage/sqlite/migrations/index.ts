@@ -17,6 +17,7 @@ import { tenthMigration } from './tenth.ts'
 import { thirdMigration } from './third.ts'
 import { thirteenthMigration } from './thirteenth.ts'
 import { twelfthMigration } from './twelfth.ts'
+import { twentiethMigration } from './twentieth.ts'
 
 /**
  * SQL migrations. The entry with index `n` migrates schema version `n` to `n + 1`. Append entries, and never change
@@ -42,4 +43,5 @@ export const migrations: readonly string[] = [
   seventeenthMigration,
   eighteenthMigration,
   nineteenthMigration,
+  twentiethMigration,
 ]
