@@ -36,9 +36,10 @@ export const DocumentIngestReport = z
     chunker: z
       .object({
         id: z.string().meta({ description: 'name and version of the chunker' }),
-        maxChars: z.int().meta({ description: 'maximum length of a chunk in characters' }),
-        minChars: z.int().meta({ description: 'minimum length of a chunk in characters' }),
-        overlapChars: z.int().meta({ description: 'maximum overlap of neighboring chunks in characters' }),
+        unit: z.enum(['characters', 'tokens']).meta({ description: 'unit of the sizes' }),
+        maxChars: z.int().meta({ description: 'maximum length of a chunk' }),
+        minChars: z.int().meta({ description: 'minimum length of a chunk' }),
+        overlapChars: z.int().meta({ description: 'maximum overlap of neighboring chunks' }),
       })
       .nullable()
       .meta({ description: 'chunker and its sizes; null until the text is split into chunks' }),

@@ -3,7 +3,7 @@ import type { Ingest } from '../contract/documents.ts'
 import type { EmbeddedPassage } from '../models/lsa.ts'
 import { embeddedTitle } from '../storage/content.ts'
 import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
-import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { type BoundChunker, type ChunkerSettings, createChunker } from './chunk/index.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
 import { tableHeadsAt } from './chunk/tables.ts'
@@ -27,6 +27,7 @@ export interface TextChunk extends ChunkContext {
 export interface ChunkedText {
   readonly chunkerId: string
   readonly chunkOptions: ChunkOptions
+  readonly chunkUnit: BoundChunker['unit']
   readonly chunks: TextChunk[]
 }
 
@@ -58,7 +59,7 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
     ...innerPlacesOf({ start, end }, layout.places),
     ...gapsAt(text, spans, at),
   }))
-  return { chunkerId: chunker.id, chunkOptions: chunker.options, chunks }
+  return { chunkerId: chunker.id, chunkOptions: chunker.options, chunkUnit: chunker.unit, chunks }
 }
 
 /** Returns the places that start inside a chunk, which are needed to split the text again. */

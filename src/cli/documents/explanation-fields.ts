@@ -69,10 +69,10 @@ function describeParser({ name, version }: NonNullable<DocumentIngestReport['par
 
 function describeChunks(
   chunks: number,
-  { id, maxChars, overlapChars }: NonNullable<DocumentIngestReport['chunker']>,
+  { id, unit, maxChars, overlapChars }: NonNullable<DocumentIngestReport['chunker']>,
 ): string {
   const overlap = overlapChars > 0 ? `, ${formatCount(overlapChars)} of them shared with the next chunk` : ''
-  return `${formatCounted(chunks, 'chunk')} of up to ${formatCount(maxChars)} characters${overlap} (${id})`
+  return `${formatCounted(chunks, 'chunk')} of up to ${formatCount(maxChars)} ${unit}${overlap} (${id})`
 }
 
 function describeEmbedding({

@@ -32,6 +32,8 @@ export interface BoundChunker {
   /** Chunker ID, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   readonly options: ChunkOptions
+  /** Unit of the sizes in the options. */
+  readonly unit: 'characters' | 'tokens'
   /**
    * Returns the spans of the chunks of a text in order.
    *
@@ -58,6 +60,7 @@ export function createChunker(service: ChunkerSettings, override: ChunkOverride 
   return {
     id: chunker.id,
     options: sizes,
+    unit: usesTokens ? 'tokens' : 'characters',
     chunk: (text, isCode = false) => chunker.chunk(text, { ...options, isCode }),
   }
 }

@@ -10,7 +10,7 @@ const bytesPerToken = 4
 export function reportChunks(
   report: DocumentIngestReport,
   { embedding }: Pick<BaseContext, 'embedding'>,
-  { chunkerId, chunkOptions, chunks, title }: ChunkedText & { readonly title: string | null },
+  { chunkerId, chunkOptions, chunkUnit, chunks, title }: ChunkedText & { readonly title: string | null },
 ): DocumentIngestReport {
   const { maxChars, minChars, overlapChars } = chunkOptions
   const { provider, modelName, embeddingDimension: dimension } = embedding
@@ -21,7 +21,7 @@ export function reportChunks(
   const tokens = Math.ceil(bytes / bytesPerToken)
   return {
     ...report,
-    chunker: { id: chunkerId, maxChars, minChars, overlapChars },
+    chunker: { id: chunkerId, unit: chunkUnit, maxChars, minChars, overlapChars },
     chunks: chunks.length,
     embedding: { provider, modelName, dimension, tokens, requests: 0, reused: 0 },
   }
