@@ -35,6 +35,8 @@ test.each([
   ['/etc/passwd', undefined],
   ['missing.pdf', undefined],
   ['.', undefined],
+  ['x'.repeat(300), undefined],
+  ['a\0b', undefined],
   ['javascript:alert(1)', undefined],
   ['https://example.com/a\x1b b', 'https://example.com/a%1B%20b'],
 ])('the address of %j is %s', (sourceFilename, address) => {
