@@ -8,8 +8,13 @@ const servicesMax = 1_000
 
 /** The pace of the requests to one service. */
 export interface RequestPace {
-  /** Resolves when the service accepts requests again. @throws the reason of the signal */
-  waitUntilReady(signal: AbortSignal): Promise<void>
+  /**
+   * Resolves when the service accepts requests again; at once if that takes longer than `waitMsMax` milliseconds, so that the
+   * provider can refuse the request.
+   *
+   * @throws the reason of the signal
+   */
+  waitUntilReady(signal: AbortSignal, waitMsMax: number): Promise<void>
   /** Delays all later requests, because the service requested a pause in milliseconds. */
   pauseFor(pauseMs: number): void
 }
@@ -41,10 +46,10 @@ export class ServicePace implements RequestPace {
     return this.#limiter.run({ workspaceId: '', member: '', signal }, request)
   }
 
-  async waitUntilReady(signal: AbortSignal): Promise<void> {
+  async waitUntilReady(signal: AbortSignal, waitMsMax: number): Promise<void> {
     for (;;) {
       const waitMs = this.#pausedUntilMs - performance.now()
-      if (waitMs <= 0) return
+      if (waitMs <= 0 || waitMs > waitMsMax) return
       await pause(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }

@@ -4,6 +4,7 @@ import {
   closeSync,
   mkdirSync,
   openSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
   writeSync,
@@ -425,6 +426,28 @@ async function text(request: IncomingMessage): Promise<string> {
   for await (const part of request) all += part
   return all
 }
+
+test('a file that is deleted or becomes a link while it is ingested fails alone, and the link is not read', async () => {
+  const sandbox = createSandbox()
+  const tree = writeFiles(sandbox, { 'a.pdf': 'a', 'b.pdf': 'b', 'c.md': 'c' })
+  const received: string[] = []
+  const answer: Answer = (path, body) => {
+    if (path.includes('/ingest')) received.push(body)
+    return [200, path.endsWith('/batch') ? `${JSON.stringify({ line: 1, status: 201, document: {} })}\n` : {}]
+  }
+  const change: Read = path => {
+    if (!path.endsWith('/ingest/check')) return
+    rmSync(join(tree, 'a.pdf'))
+    rmSync(join(tree, 'b.pdf'))
+    symlinkSync('/etc/passwd', join(tree, 'b.pdf'))
+  }
+  const url = await startFakeRuntime({ ingestBatch: true }, answer, change)
+  const ended = await sandbox.wb(['kb', 'ingest', 'papers', tree, '--url', url, '--json'])
+  const { added, failed } = summary(ended)
+  expect(added).toBe(1)
+  expect(failed).toMatchObject([{ code: 'ENOENT' }, { code: 'ELOOP' }])
+  expect(received.join()).not.toContain('root:')
+})
 
 test('files with the same name in two folders become two documents', async () => {
   const sandbox = createSandbox()

@@ -333,6 +333,21 @@ describe('retries', () => {
     expect(provider.received).toHaveLength(3)
   })
 
+  test('a request does not wait for a long pause that a job accepts', async () => {
+    const limited = { status: 429, headers: { 'retry-after': '60' } }
+    provider.script(limited, limited)
+    const paces = new RequestPaces()
+    const stop = new AbortController()
+    const job = open({ paces }).embed(['a'], stop.signal, 'document', { patience: 'job' })
+    await expect.poll(() => provider.received.length).toBe(1)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    const failure = await failureOf(open({ paces }).embed(['b'], forever, 'query'))
+    expect(failure.hint).toMatch(/limits requests/)
+    stop.abort(new Error('stopped'))
+    await expect(job).rejects.toThrow('stopped')
+    expect(provider.received).toHaveLength(2)
+  })
+
   test('a request is not retried if the provider requests a long pause', async () => {
     provider.script({ status: 429, headers: { 'retry-after': '3600' } })
     const failure = await failureOf(open().embed(['a'], forever))

@@ -1,5 +1,6 @@
-import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, readdirSync, type Stats, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { statsOf } from '../../base/folder.ts'
 import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
@@ -103,16 +104,6 @@ function exposedSecretFindings(root: string): Finding[] {
 function pathsBelow(root: string): string[] {
   if (!statsOf(root)?.isDirectory()) return [root]
   return [root, ...readdirSync(root, { recursive: true, encoding: 'utf8' }).map(name => join(root, name))]
-}
-
-/** Returns undefined if the path does not exist. */
-function statsOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
-    throw error
-  }
 }
 
 function isOpenTo(mode: number, bits: number): boolean {

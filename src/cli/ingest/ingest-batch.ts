@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { type Document, documents } from '../../contract/documents.ts'
@@ -7,6 +6,7 @@ import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
 import { type FileSource, nameOf, type Source, type TextSource } from './ingest-item.ts'
+import { readBytes } from './read-text.ts'
 import { streamWithCapacity, waitForCapacity } from './wait-for-capacity.ts'
 
 /** Result of ingesting a source. */
@@ -14,7 +14,13 @@ export type IngestOutcome =
   | { readonly result: 'added' | 'replaced' | 'unchanged' }
   | { readonly result: 'queued'; readonly resultOnSuccess: 'added' | 'replaced'; readonly job: Job }
   | { readonly result: 'duplicate'; readonly sameAs: string }
-  | { readonly result: 'failed'; readonly status: number; readonly code: string; readonly message: string }
+  | {
+      readonly result: 'failed'
+      /** HTTP status; 0 if the file could not be read. */
+      readonly status: number
+      readonly code: string
+      readonly message: string
+    }
 
 export interface IngestTarget {
   readonly client: Client
@@ -128,21 +134,27 @@ export function createBatchSender(target: IngestTarget): SendBatch {
   }
 }
 
-/** Sends a file, which the runtime converts to text. */
+const changedFile = { code: 'extraction_failed', message: 'it changed while it was ingested' }
+
+/** Sends a file, which the runtime converts to text. Reads it again, because it may have changed in the meantime. */
 export async function sendFile(
   { client, base, signal, usesJobs, onUpload }: IngestTarget,
   source: FileSource,
   overwrite: boolean,
 ): Promise<TextResponse> {
-  const { content, name, type, fields = {} } = source.file
-  const bytes = typeof content === 'string' ? await readFile(content) : content
+  const { content, follow = false, name, type, fields = {} } = source.file
+  const read = typeof content === 'string' ? await readBytes(content, { follow }) : { bytes: content }
+  if ('failure' in read) {
+    const { code, message } = read.failure === 'system' ? read : changedFile
+    return { error: { status: 0, code, message } }
+  }
   const body = new FormData()
   body.set('overwriteOnNameConflict', String(overwrite))
   const { metadata, visibleTo, ownerPrincipalId } = fields
   if (metadata) body.set('metadata', JSON.stringify(metadata))
   if (visibleTo !== undefined) body.set('visibleTo', JSON.stringify(visibleTo))
   if (typeof ownerPrincipalId === 'string') body.set('ownerPrincipalId', ownerPrincipalId)
-  body.set('file', new File([bytes], name, { type }))
+  body.set('file', new File([read.bytes], name, { type }))
   const upload = new UploadReporter([source], onUpload)
   const request = { params: baseParams(base), query: usesJobs ? { async: 'true' as const } : {}, body }
   const send = () => client.call(documents.ingestFile, request, { signal, onSent: upload.onSent })

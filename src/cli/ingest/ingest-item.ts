@@ -17,6 +17,8 @@ export interface FileSource {
   readonly file: {
     /** Path of the file, or its bytes. */
     readonly content: string | Uint8Array<ArrayBuffer>
+    /** True if the path may be a symbolic link, because the user named it. */
+    readonly follow?: boolean
     /** Value for `sourceFilename`. */
     readonly name: string
     readonly type: string

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { readableStatsOf } from '../readable-stats-of.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
-import { statsOf } from '../stats-of.ts'
 
 /** Maximum number of folders that are stored for a knowledge base. */
 const foldersMax = 8
@@ -58,7 +58,7 @@ export function storeIngestedFolders(
 }
 
 function folderOf(path: string): string | undefined {
-  const found = statsOf(path)
+  const found = readableStatsOf(path)
   if (found?.isDirectory()) return path
   return found?.isFile() ? dirname(path) : undefined
 }

@@ -16,12 +16,11 @@ export interface SystemFailure {
   readonly message: string
 }
 
-/** The bytes of a file, or only its size and hash. */
+/** The bytes of a file. */
 export interface ReadBytes {
+  readonly bytes: Uint8Array<ArrayBuffer>
   /** SHA-256. */
   readonly hash: string
-  readonly sizeBytes: number
-  readonly bytes?: Uint8Array<ArrayBuffer>
 }
 
 /** The reason why a file could not be read. */
@@ -73,7 +72,7 @@ async function withFile<T>(
 }
 
 /**
- * Reads the size and hash of a file. Never blocks on a pipe or device.
+ * Reads a file that the runtime converts to text. Never blocks on a pipe or device.
  *
  * @param follow  true to follow a symbolic link
  */
@@ -83,8 +82,7 @@ export async function readBytes(
 ): Promise<ReadBytes | ReadFailure> {
   return withFile<ReadBytes | ReadFailure>(path, follow, async (handle, size) => {
     if (size > fileBytesMax) return { failure: 'too_large' }
-    const { hash, sizeBytes } = await readStreamBytes(piecesOf(handle, size))
-    return { hash, sizeBytes }
+    return readStreamBytes(piecesOf(handle, size))
   })
 }
 
@@ -93,7 +91,7 @@ export async function readStreamBytes(stream: AsyncIterable<Uint8Array>): Promis
   const pieces: Uint8Array[] = []
   for await (const piece of stream) pieces.push(piece)
   const bytes = new Uint8Array(Buffer.concat(pieces))
-  return { hash: sha256(bytes), sizeBytes: bytes.length, bytes }
+  return { bytes, hash: sha256(bytes) }
 }
 
 /** Reads UTF-8 text from a stream. Stops when it reads a NUL or invalid byte, or the text is too long. */

@@ -8,6 +8,7 @@ import { UsageError } from '../errors.ts'
 import { formatCount } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
 import {
+  type FileSource,
   type FileToRead,
   failOrSkip,
   type IngestItem,
@@ -99,8 +100,10 @@ async function* readStdin({
 }: NonNullable<IngestSelection['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, isNamedByUser: true }
   if (isJsonLines(name)) yield* beirDocuments(file, stream)
-  else if (isConvertible(name)) yield fileItem(file, await readStreamBytes(stream))
-  else yield textItem(file, await readStream(stream))
+  else if (isConvertible(name)) {
+    const read = await readStreamBytes(stream)
+    yield fileItem(file, read, { content: read.bytes })
+  } else yield textItem(file, await readStream(stream))
 }
 
 async function readFileSources(file: FileToRead): Promise<Iterable<IngestItem> | AsyncIterable<IngestItem>> {
@@ -124,16 +127,23 @@ async function readTextItem(file: FileToRead): Promise<IngestItem> {
 }
 
 async function readFileItem(file: FileToRead): Promise<IngestItem> {
-  const result = await readBytes(file.file, { follow: file.isNamedByUser })
-  return 'failure' in result ? unreadableItem(file, result) : fileItem(file, result)
+  const follow = file.isNamedByUser
+  const result = await readBytes(file.file, { follow })
+  if ('failure' in result) return unreadableItem(file, result)
+  // Do not keep the bytes of all files of a batch.
+  return fileItem(file, result, { content: file.file, follow })
 }
 
-function fileItem(file: FileToRead, { hash, sizeBytes, bytes }: ReadBytes): IngestItem {
-  if (sizeBytes === 0) return emptyItem(file)
+function fileItem(
+  file: FileToRead,
+  { hash, bytes }: ReadBytes,
+  content: Pick<FileSource['file'], 'content' | 'follow'>,
+): IngestItem {
+  if (bytes.length === 0) return emptyItem(file)
   const { name, path } = file
   return {
     kind: 'source',
-    source: { path, hash, file: { content: bytes ?? file.file, name, type: mediaTypeOf(name), sizeBytes } },
+    source: { path, hash, file: { ...content, name, type: mediaTypeOf(name), sizeBytes: bytes.length } },
   }
 }
 

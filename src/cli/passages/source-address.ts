@@ -1,6 +1,6 @@
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { statsOf } from '../stats-of.ts'
+import { readableStatsOf } from '../readable-stats-of.ts'
 import type { Passage } from './find-passages.ts'
 
 const webPage = /^https?:\/\//
@@ -30,5 +30,5 @@ function fileIn(folder: string, name: string): string | undefined {
   const path = resolve(folder, name)
   const within = relative(folder, path)
   if (within.split(sep)[0] === '..' || isAbsolute(within)) return undefined
-  return statsOf(path)?.isFile() ? path : undefined
+  return readableStatsOf(path)?.isFile() ? path : undefined
 }

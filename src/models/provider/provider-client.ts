@@ -12,7 +12,7 @@ import {
 } from './exchange.ts'
 import { findKnownRefusal, hintForStatus } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
-import { withRetries } from './retry.ts'
+import { requestedPauseMsDefault, withRetries } from './retry.ts'
 import { type StreamOptions, streamEvents } from './stream.ts'
 
 const timeoutMsDefault = 30_000
@@ -58,14 +58,15 @@ export interface ProviderClient {
 
 /** Creates a client for an endpoint of a provider. */
 export function openProviderClient(settings: ProviderCallSettings, outbound: Outbound): ProviderClient {
-  const { credential, retriesMax, requestedPauseMsMax, pace, isLocal = false } = settings
+  const { credential, retriesMax, pace, isLocal = false } = settings
+  const { requestedPauseMsMax = requestedPauseMsDefault } = settings
   const timeoutMs = Math.min(settings.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
   return {
     async post(path, body, signal) {
       const send = createSend(settings, path, outbound)
       const json = JSON.stringify(body)
       const attempt = async () => {
-        await pace?.waitUntilReady(signal)
+        await pace?.waitUntilReady(signal, requestedPauseMsMax)
         try {
           const read = async (attemptSignal: AbortSignal) =>
             readJsonResponse(await send(json, attemptSignal), credential, settings.responseBytesMax)

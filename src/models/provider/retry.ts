@@ -5,7 +5,7 @@ import { ErrorResponse, IncompleteJson } from './exchange.ts'
 import { ProviderFailure } from './provider-failure.ts'
 
 /** Maximum pause before a retry that a provider can request, unless the caller sets another one. */
-const requestedPauseMsDefault = 20_000
+export const requestedPauseMsDefault = 20_000
 const firstPauseMs = 500
 const pauseMsMax = 8_000
 
@@ -21,9 +21,9 @@ export interface RetryOptions {
 
 /**
  * Calls `attempt` until it succeeds or must not be repeated. Repeats it after a timeout, a failed connection, or an
- * error response that can be temporary. Repeats it once after incomplete JSON. Waits before each retry as long as the provider requests. If the provider requests
- * no pause, waits for 0.5 seconds before the first retry, and twice as long before each further retry, up to 8 seconds,
- * minus jitter of up to 25 %.
+ * error response that can be temporary. Repeats it once after incomplete JSON. Waits before each retry as long as the
+ * provider requests. If the provider requests no pause, waits for 0.5 seconds before the first retry, and twice as long
+ * before each further retry, up to 8 seconds, minus jitter of up to 25 %.
  *
  * @param attempt  throws a `ProviderFailure` if the request must not be repeated
  * @throws the error of the last attempt
