@@ -26,8 +26,9 @@ const waitingMax = 2_000
 export class CallerQueue {
   readonly #limiter: FairLimiter
 
-  constructor(runningMax: number) {
-    this.#limiter = new FairLimiter(runningMax)
+  /** @param workspaceMax  maximum number for one workspace at the same time */
+  constructor(runningMax: number, workspaceMax = runningMax) {
+    this.#limiter = new FairLimiter(runningMax, workspaceMax)
   }
 
   /**

@@ -1,11 +1,20 @@
 import { FairQueue } from './fair-queue.ts'
 
-/** Limits the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}. */
+/**
+ * Limits the tasks that run at the same time, in total and for each workspace. Waiting tasks start in the order of a
+ * {@link FairQueue}.
+ */
 export class FairLimiter {
   readonly #waiting = new FairQueue<() => void>()
+  /** Number of running tasks by workspace. */
+  readonly #runningBy = new Map<string, number>()
   #running = 0
 
-  constructor(private readonly runningMax: number) {}
+  /** @param workspaceMax  maximum number of running tasks of a workspace; below `runningMax`, a place is left for the others */
+  constructor(
+    private readonly runningMax: number,
+    private readonly workspaceMax = runningMax,
+  ) {}
 
   /** Returns the number of waiting tasks of a member. */
   countWaiting(workspaceId: string, member: string): number {
@@ -24,23 +33,34 @@ export class FairLimiter {
     task: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted()
-    const hasWaited = this.#running >= this.runningMax
+    const hasWaited = this.#running >= this.runningMax || !this.#canStart(workspaceId)
     if (hasWaited) await this.#wait(workspaceId, member, signal)
-    else this.#running++
+    else this.#count(workspaceId, 1)
     try {
       return await task(hasWaited)
     } finally {
-      const startNext = this.#waiting.take()
-      if (startNext) startNext()
-      else this.#running--
+      this.#count(workspaceId, -1)
+      this.#waiting.take(id => this.#canStart(id))?.()
     }
   }
 
-  /** Resolves when an ended task has passed its place on. */
+  #canStart(workspaceId: string): boolean {
+    return (this.#runningBy.get(workspaceId) ?? 0) < this.workspaceMax
+  }
+
+  #count(workspaceId: string, change: 1 | -1): void {
+    this.#running += change
+    const running = (this.#runningBy.get(workspaceId) ?? 0) + change
+    if (running === 0) this.#runningBy.delete(workspaceId)
+    else this.#runningBy.set(workspaceId, running)
+  }
+
+  /** Resolves when an ended task has made room, and this one counts as running. */
   #wait(workspaceId: string, member: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = () => {
         signal.removeEventListener('abort', drop)
+        this.#count(workspaceId, 1)
         resolve()
       }
       const drop = () => {

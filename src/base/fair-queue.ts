@@ -24,9 +24,14 @@ export class FairQueue<T> {
     if (members?.size === 0) this.#workspaces.delete(workspaceId)
   }
 
-  /** Removes the next item and returns it; undefined if the queue is empty. */
-  take(): T | undefined {
-    for (const [workspaceId, members] of this.#workspaces)
+  /**
+   * Removes the next item and returns it; undefined if there is none.
+   *
+   * @param canTake  returns false for a workspace whose items have to wait
+   */
+  take(canTake: (workspaceId: string) => boolean = () => true): T | undefined {
+    for (const [workspaceId, members] of this.#workspaces) {
+      if (!canTake(workspaceId)) continue
       for (const [member, items] of members)
         for (const item of items) {
           items.delete(item)
@@ -37,6 +42,7 @@ export class FairQueue<T> {
           if (members.size > 0) this.#workspaces.set(workspaceId, members)
           return item
         }
+    }
     return undefined
   }
 }

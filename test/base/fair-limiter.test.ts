@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { FairLimiter } from '../../src/base/fair-limiter.ts'
+
+const { signal } = new AbortController()
+
+test('a workspace leaves places for the others, and uses them again when it may', async () => {
+  const limiter = new FairLimiter(3, 2)
+  const started: string[] = []
+  const tasks = ['a1', 'a2', 'a3', 'b1', 'b2'].map(name => {
+    let end = () => {}
+    const ended = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const done = limiter.run({ workspaceId: name[0]!, member: '', signal }, () => {
+      started.push(name)
+      return ended
+    })
+    return { end, done }
+  })
+  const settle = () => new Promise(resolve => setImmediate(resolve))
+  const end = async (at: number) => {
+    tasks[at]!.end()
+    await tasks[at]!.done
+    await settle()
+  }
+  await settle()
+  expect(started).toEqual(['a1', 'a2', 'b1'])
+  await end(3)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'b2'])
+  await end(0)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'b2', 'a3'])
+  for (const at of [1, 2, 4]) await end(at)
+})
