@@ -55,6 +55,7 @@ const auditDetails = z
     documentId: z.string(),
     agentId: z.string(),
     templateId: z.string(),
+    entryId: z.string(),
     jobId: z.string(),
     jobKind: z.string(),
     toolName: z.string(),
