@@ -66,7 +66,11 @@ async function measurePdf(folder: string): Promise<void> {
   const path = join(folder, 'file-0.pdf')
   const reader = new FileReader()
   const readOnThread = async () => {
-    await reader.read({ path, name: 'file.pdf', type: 'application/pdf' }, false, caller)
+    await reader.read(
+      { path, name: 'file.pdf', type: 'application/pdf' },
+      { canBeText: false, withProperties: false },
+      caller,
+    )
     return pagesPerFile
   }
   const ways = { 'library alone': () => readWithLibrary(path), 'reading thread': readOnThread }

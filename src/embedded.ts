@@ -63,7 +63,11 @@ export async function openFileReader(): Promise<LocalFileReader> {
     async read(content, name, signal) {
       const turn = { workspaceId: '', member: '', signal }
       const read = async (path: string): Promise<LocalText> => {
-        const file = await reader.read({ path, name, type: '' }, true, turn)
+        const file = await reader.read(
+          { path, name, type: '' },
+          { canBeText: true, withProperties: false },
+          turn,
+        )
         const { text, title = null, places = [] } = file
         const layout = file.format === 'text' ? undefined : { isMarkdown: true, places }
         return { text, title, layout, sourceFilename: name, fileType: null }

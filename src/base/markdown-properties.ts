@@ -7,6 +7,8 @@ type Property = string | number | boolean
 const titleCharsMax = 200
 /** Number of characters, from the start of a document, in which to search for properties. */
 const searchedChars = 20_000
+/** Number of characters at the start of a line in which to search for a title. */
+const lineCharsMax = 500
 /** Maximum number of fields of front matter. The others are ignored. */
 const fieldsMax = 50
 /** Maximum length of a value, which is cut. */
@@ -26,10 +28,15 @@ export function markdownProperties(text: string): Record<string, Property> {
   const lines = text.slice(0, searchedChars).split(/\r?\n/)
   const end = lines[0] === '---' ? lines.indexOf('---', 1) : -1
   const head = lines.slice(1, Math.max(1, end))
-  const { title: declared = titleLine(head), ...fields } = frontMatter(head.join('\n'))
-  const title = declared === undefined ? firstHeading(lines.slice(end + 1)) : String(declared)
-  const plainTitle = title && stripMarkup(title).slice(0, titleCharsMax)
+  const { title: declared = titleLine(head.map(cutLine)), ...fields } = frontMatter(head.join('\n'))
+  const title = declared === undefined ? firstHeading(lines.slice(end + 1).map(cutLine)) : String(declared)
+  const plainTitle = title && stripMarkup(cutLine(title)).slice(0, titleCharsMax)
   return { ...fields, ...(plainTitle && { title: plainTitle }) }
+}
+
+/** Cuts a line, because the patterns below take quadratic time. */
+function cutLine(line: string): string {
+  return line.slice(0, lineCharsMax)
 }
 
 /** Returns the fields of front matter; none if it is not a map in YAML. */

@@ -5,7 +5,7 @@ import { type OperationHost, ThreadOutOfMemory, ThreadTimeout, threadHost } from
 import type { WbError } from '../contract/errors.ts'
 import { unreadable } from './file-text.ts'
 import type { NativeText } from './native.ts'
-import type { ExtractedFile } from './read-file.ts'
+import type { ExtractedFile, ReadOptions } from './read-file.ts'
 import type { FileOperations } from './worker.ts'
 
 /** A file on disk, with the name and media type from the request. */
@@ -45,12 +45,11 @@ export class FileReader {
   /**
    * Reads the text of a file by its content, with its structure.
    *
-   * @param canBeText  false for a file whose name and media type are not those of a text
    * @throws unsupported_file_type  the format is unknown
    * @throws extraction_failed      the file is damaged, encrypted, too large, or takes too long
    */
-  read({ path, name }: SourceFile, canBeText: boolean, caller: ReadingCaller): Promise<ExtractedFile> {
-    return this.#run(caller, host => host.run('read', { path, name, canBeText }))
+  read({ path, name }: SourceFile, options: ReadOptions, caller: ReadingCaller): Promise<ExtractedFile> {
+    return this.#run(caller, host => host.run('read', { path, name, ...options }))
   }
 
   /**

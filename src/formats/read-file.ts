@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { markdownProperties } from '../base/markdown-properties.ts'
 import { WbError } from '../contract/errors.ts'
 import { detectFormat, type Format } from './detect.ts'
 import { type FileText, withReadableErrors } from './file-text.ts'
@@ -25,19 +26,33 @@ const readers: Readonly<Record<Format, (bytes: Buffer) => Promise<FileText>>> = 
 
 export interface ExtractedFile extends FileText {
   readonly format: Format
+  /** Properties of a Markdown text; absent if they were not requested. */
+  readonly properties?: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface ReadOptions {
+  /** False for a file whose name and media type are not those of a text. */
+  readonly canBeText: boolean
+  /** True to read the properties of a text, which is Markdown: see {@link markdownProperties}. */
+  readonly withProperties: boolean
 }
 
 /**
  * Reads the text of a file in any supported format.
  *
- * @param canBeText  false for a file whose name and media type are not those of a text
  * @throws unsupported_file_type  the format is unknown
  * @throws extraction_failed      the file is damaged, encrypted or too large
  */
-export async function readFileText(path: string, name: string, canBeText = true): Promise<ExtractedFile> {
+export async function readFileText(
+  path: string,
+  name: string,
+  { canBeText, withProperties }: ReadOptions,
+): Promise<ExtractedFile> {
   const bytes = await readFile(path)
   const format = await detectFormat(bytes, name)
   if (!format || (format === 'text' && !canBeText))
     throw new WbError('unsupported_file_type', `'${name}' has a format that this runtime does not support`)
-  return { ...(await withReadableErrors(() => readers[format](bytes))), format }
+  const file = await withReadableErrors(() => readers[format](bytes))
+  const properties = withProperties && format === 'text' ? markdownProperties(file.text) : undefined
+  return { ...file, format, ...(properties && { properties }) }
 }

@@ -1,12 +1,12 @@
 import { serveOperations } from '../base/threads.ts'
 import { limitUnpacking } from './limit-unpacking.ts'
 import { readNatively } from './native.ts'
-import { readFileText } from './read-file.ts'
+import { type ReadOptions, readFileText } from './read-file.ts'
 
 /** Operations of the thread that reads files. */
 const operations = {
-  read: ({ path, name, canBeText }: { path: string; name: string; canBeText: boolean }) =>
-    readFileText(path, name, canBeText),
+  read: ({ path, name, ...options }: { path: string; name: string } & ReadOptions) =>
+    readFileText(path, name, options),
   readNatively,
 }
 export type FileOperations = typeof operations

@@ -49,6 +49,7 @@ interface DocumentsParts {
 
 /** The part of a caller that decides what it may see. */
 export type ContentCaller = Pick<Caller, 'rowAccess'>
+type DeletingCaller = ContentCaller & Pick<Caller, 'reauthorize'>
 /** The parts of a caller that decide what it may see, and to whom it may attribute documents. */
 export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
@@ -266,7 +267,7 @@ export class Documents {
    */
   async delete(
     documentKey: DocumentKey,
-    caller: ContentCaller,
+    caller: DeletingCaller,
     { permanently = false, deletionId = newId() }: DeletionOptions = {},
   ): Promise<void> {
     const context = await this.parts.bases.openContext(documentKey.workspaceId, documentKey.knowledgeBaseId)
@@ -280,6 +281,11 @@ export class Documents {
             trashWrites(context, stored.row, { deletionId, deletedAt }),
           )
         : { rows: [], changes: [] }
+      if (isKept) {
+        // Copying a large document can take seconds. A revocation in the meantime must take effect.
+        await caller.reauthorize()
+        await this.requireChangeable(documentKey, 'delete', caller)
+      }
       const outcome = await context.store.write(
         [...copy.changes, { op: 'deleteDocument', ...context.key, documentId: documentKey.documentId }],
         [
@@ -307,7 +313,7 @@ export class Documents {
   async deleteEach(
     { workspaceId, knowledgeBaseId }: BaseKey,
     documentIds: readonly string[],
-    caller: ContentCaller,
+    caller: DeletingCaller,
     { permanently, deletionId = newId() }: DeletionOptions = {},
   ) {
     await this.parts.bases.openContext(workspaceId, knowledgeBaseId)

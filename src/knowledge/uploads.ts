@@ -1,7 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { queueMember } from '../access/caller-queue.ts'
 import type { Clock } from '../base/clock.ts'
-import { markdownProperties } from '../base/markdown-properties.ts'
 import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { ChunkPreview, ChunkPreviewForm } from '../contract/chunk-preview.ts'
@@ -37,6 +36,12 @@ const attachmentChunks = {
 /** The caller that uploads a file. */
 type UploadingCaller = Pick<Caller, 'auth' | 'client' | 'signal'>
 
+interface ExtractOptions {
+  readonly workspaceId: string
+  /** True to read the properties of Markdown. */
+  readonly withProperties: boolean
+}
+
 /** Converts uploaded files to ingest requests. */
 export class Uploads {
   constructor(
@@ -65,7 +70,13 @@ export class Uploads {
   ): Promise<StructuredIngest> {
     const { file } = upload
     const startedAtMs = this.parts.clock.now()
-    const { text, parser, version, layout, metadata: found } = await this.textOf(upload, workspaceId, caller)
+    const {
+      text,
+      parser,
+      version,
+      layout,
+      metadata: found,
+    } = await this.textOf(upload, { workspaceId, withProperties: true }, caller)
     const { parser: _parser, metadata, ...fields } = upload.texts()
     const ms = Math.max(0, this.parts.clock.now() - startedAtMs)
     const startedAt = new Date(startedAtMs).toISOString()
@@ -104,7 +115,7 @@ export class Uploads {
     workspaceId: string,
     caller: UploadingCaller,
   ): Promise<AttachmentText> {
-    const { text } = await this.textOf(upload, workspaceId, caller)
+    const { text } = await this.textOf(upload, { workspaceId, withProperties: false }, caller)
     requireShortText(text, 'Attach a part of the file, or ingest the file into a knowledge base.')
     const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
     let end = 0
@@ -123,7 +134,11 @@ export class Uploads {
     caller: UploadingCaller,
   ): Promise<ChunkPreview> {
     const { name, type } = upload.file
-    const { text, layout, metadata } = await this.textOf(upload, workspaceId, caller)
+    const { text, layout, metadata } = await this.textOf(
+      upload,
+      { workspaceId, withProperties: true },
+      caller,
+    )
     requireShortText(text, 'Preview a part of the file.')
     const { chunkers: services } = upload.texts()
     const previews = await this.parts.index.run('preview', {
@@ -136,10 +151,10 @@ export class Uploads {
 
   private async textOf(
     upload: ReceivedForm<Pick<AttachmentForm, 'parser'>>,
-    workspaceId: string,
+    options: ExtractOptions,
     caller: UploadingCaller,
   ): Promise<ExtractedText> {
-    const extracted = await this.extract(upload.text('parser'), upload.file, workspaceId, caller)
+    const extracted = await this.extract(upload.text('parser'), upload.file, options, caller)
     if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file contains no text')
     return extracted
   }
@@ -147,7 +162,7 @@ export class Uploads {
   private async extract(
     parser: IngestForm['parser'],
     file: UploadedFile,
-    workspaceId: string,
+    { workspaceId, withProperties }: ExtractOptions,
     caller: UploadingCaller,
   ): Promise<ExtractedText> {
     const { docling, files, index } = this.parts
@@ -167,11 +182,14 @@ export class Uploads {
         author,
         date,
         places = [],
-      } = await files.read(file, isTextLike(file), turn)
-      if (format === 'text') {
-        const metadata = hasSections(file.type, file.name) ? markdownProperties(text) : {}
-        return requireText({ text, parser: 'native', version: null, metadata })
-      }
+        properties = {},
+      } = await files.read(
+        file,
+        { canBeText: isTextLike(file), withProperties: withProperties && hasSections(file.type, file.name) },
+        turn,
+      )
+      if (format === 'text')
+        return requireText({ text, parser: 'native', version: null, metadata: properties })
       return requireText({
         text,
         parser: 'structured',

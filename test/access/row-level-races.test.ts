@@ -346,6 +346,31 @@ describe('deleting a resource while access is revoked', () => {
     expect((await root(`GET ${base}`)).status).toBe(200)
   })
 
+  test.each([
+    ['policy', 403],
+    ['attribute', 403],
+    ['key', 401],
+  ] as const)('keeps the document if the %s changes while its chunks are copied', async (kind, status) => {
+    const interruption: Interruption = {}
+    const { root, bob, base, revocations } = await openWithEditor({
+      content: store => ({
+        ...store,
+        async read(...query) {
+          const views = await store.read(...query)
+          const { run } = interruption
+          interruption.run = undefined
+          await run?.()
+          return views
+        },
+      }),
+    })
+    const { body } = await root(`POST ${base}/ingest`, { text: 'A turbine.' })
+    const document = `${base}/documents/${(body.document as Row).documentId}`
+    interruption.run = revocations[kind]
+    expect((await bob(`DELETE ${document}`)).status).toBe(status)
+    expect((await root(`GET ${document}`)).status).toBe(200)
+  })
+
   test('stops deleting the conversations of an agent', async () => {
     const interruption: Interruption = {}
     const isDeletion = (write: Write) => write.op === 'deleteAll' && write.table.name === 'conversations'

@@ -31,7 +31,7 @@ async function read(name: string, content: Uint8Array | string) {
   const path = join(folder, 'file')
   writeFileSync(path, content)
   const caller = { workspaceId: 'w', member: 'm', signal: new AbortController().signal }
-  return reader.read({ path, name, type: '' }, true, caller).then(
+  return reader.read({ path, name, type: '' }, { canBeText: true, withProperties: false }, caller).then(
     ({ text }) => ({ text }),
     (error: { code?: string; message: string }) => ({ code: error.code, message: error.message }),
   )

@@ -11,7 +11,7 @@ async function read(name: string, content: string | Uint8Array) {
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'file')
   writeFileSync(path, content)
-  return readFileText(path, name)
+  return readFileText(path, name, { canBeText: true, withProperties: false })
 }
 
 describe('a file is read by its content', () => {

@@ -18,7 +18,10 @@ test.each(files.map(({ name }) => name))('reads %s', async name => {
 
 async function describeFile(name: string): Promise<string> {
   try {
-    const { format, title, text } = await readFileText(join(folder, name), name)
+    const { format, title, text } = await readFileText(join(folder, name), name, {
+      canBeText: true,
+      withProperties: false,
+    })
     const headings = text.match(/^#{1,6} .+$/gm) ?? []
     return [
       `format: ${format}`,
