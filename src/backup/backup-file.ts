@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
+import { isDeepStrictEqual } from 'node:util'
 import { createGunzip } from 'node:zlib'
 import { isObject } from '../base/is-object.ts'
 import { parseJson } from '../base/parse-json.ts'
@@ -69,19 +70,8 @@ export async function readBackup(
     gunzip.destroy()
   }
   if (!manifest) throw damaged('it is not complete')
-  const isSame =
-    manifest.files.length === seen.length && seen.every((file, at) => isEqual(file, manifest.files[at]!))
-  if (!isSame || seen[0]?.name !== storeName) throw damaged()
+  if (!isDeepStrictEqual(manifest.files, seen) || seen[0]?.name !== storeName) throw damaged()
   return manifest
-}
-
-function isEqual(left: BackedUpFile, right: BackedUpFile): boolean {
-  return (
-    left.name === right.name &&
-    left.size === right.size &&
-    left.mode === right.mode &&
-    left.sha256 === right.sha256
-  )
 }
 
 /** Returns true for the store, and for a path that is or is below one of {@link includedNames}. */

@@ -141,8 +141,8 @@ describe('unreadable files', () => {
     const { failed, sources } = await read([root])
     expect(failed).toEqual([])
     expect(sources.map(source => ('file' in source ? source.file : nameOf(source)))).toEqual([
-      { content: join(root, 'a.log'), name: 'a.log', type: 'text/plain', sizeBytes: 3 },
-      { content: join(root, 'b.txt'), name: 'b.txt', type: 'text/plain', sizeBytes: 3 },
+      { content: join(root, 'a.log'), follow: false, name: 'a.log', type: 'text/plain', sizeBytes: 3 },
+      { content: join(root, 'b.txt'), follow: false, name: 'b.txt', type: 'text/plain', sizeBytes: 3 },
       'c.md',
     ])
   })

@@ -172,13 +172,17 @@ describe('wb restore', () => {
     expect(content()).toEqual(before)
   })
 
-  test('refuses a backup with another path, even if its checksums are right', async () => {
+  test.each([
+    ['with another path, even if its checksums are right', 'extra', undefined],
+    ['whose list of files is missing', undefined, '{"format":"workbase-backup","version":1}'],
+  ])('refuses a backup %s', async (_, extra, manifest) => {
     const sandbox = await filled()
     const { file } = await backUp(sandbox)
     const unpacked = join(sandbox.home, 'unpacked')
     mkdirSync(unpacked)
     execFileSync('tar', ['-xzf', file, '-C', unpacked])
     writeFileSync(join(unpacked, 'extra'), 'x')
+    if (manifest !== undefined) writeFileSync(join(unpacked, 'backup.json'), manifest)
     execFileSync('tar', [
       '-czf',
       file,
@@ -186,7 +190,7 @@ describe('wb restore', () => {
       '-C',
       unpacked,
       'workbase.db',
-      'extra',
+      ...(extra === undefined ? [] : [extra]),
       'backup.json',
     ])
     const refused = await sandbox.wb(['restore', file, '--data-dir', join(sandbox.home, 'fresh')])

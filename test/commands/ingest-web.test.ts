@@ -116,6 +116,12 @@ describe('repositories and archives', () => {
     expect(readdirSync(scratch)).toEqual([])
   })
 
+  test('can have the name of a folder, which is then read', async () => {
+    const root = scratchTree({ 'project.tar/a.md': 'alpha' })
+    const sandbox = createSandbox()
+    expect(await ingest(sandbox, join(root, 'project.tar'))).toMatchObject({ added: 1, failed: [] })
+  })
+
   test('that cannot be read do not stop the others', async () => {
     const sandbox = createSandbox()
     const root = scratchTree({ 'broken.tar': 'broken', 'a.md': 'alpha' })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { IngestQueue } from '../../src/knowledge/ingest/ingest-queue.ts'
 import { makeBase, makeWorkspace } from '../harness/resources.ts'
@@ -113,4 +114,24 @@ test('a request waits while too much text is in progress, and then gets 503 with
   expect(body.error).toMatchObject({ code: 'overloaded', message: 'too much text is being ingested' })
   await provider.close()
   await first
+})
+
+test('a text that waits is not ingested if its client disconnects', async () => {
+  const { wb, base, provider } = await createHostedBase(
+    { config: { runtime: { ingestQueue: { inProgressBytes: 1_000_000 } } } },
+    1_000,
+  )
+  provider.script(hang)
+  const clients = [new AbortController(), new AbortController()]
+  const ended: unknown[] = []
+  for (const [at, { signal }] of clients.entries()) {
+    const request = { params: base.params, body: { text: largeText(String(at)) } }
+    ended.push(wb.call(documents.ingest, request, { signal }).catch(() => undefined))
+    await waitUntil(() => provider.received.length > 0)
+  }
+  await new Promise(resolve => setTimeout(resolve, 100))
+  for (const client of clients.reverse()) client.abort()
+  await Promise.all(ended)
+  await base.ingest(largeText('last'))
+  expect((await base.documents()).map(({ status }) => status)).toEqual(['failed', 'ready'])
 })

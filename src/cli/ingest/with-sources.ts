@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import type { Clock } from '../../base/clock.ts'
 import { openPageNetwork } from '../local.ts'
+import { readableStatsOf } from '../readable-stats-of.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { parseSourceArgument } from '../web-sources/source-argument.ts'
 import { FetchedFolders, type FolderSource } from './fetch-folders.ts'
@@ -59,18 +59,18 @@ export async function withSources<T>(
   }
 }
 
-/** A local file is read as an archive only if it exists, so that a missing file is reported like any other. */
+/** A local path is an archive only if it is a file, so that a missing file is reported, and a folder read, like any other. */
 function classify(args: readonly string[], cwd: string) {
   const paths: string[] = []
   const urls: string[] = []
   const folders: FolderSource[] = []
   for (const argument of args) {
     const source = parseSourceArgument(argument)
-    const isMissing =
+    const isNoFile =
       source?.kind === 'archive' &&
       typeof source.location === 'string' &&
-      !existsSync(resolveTypedPath(cwd, source.location))
-    if (source === undefined || isMissing) paths.push(argument)
+      !readableStatsOf(resolveTypedPath(cwd, source.location))?.isFile()
+    if (source === undefined || isNoFile) paths.push(argument)
     else if (source.kind === 'page') urls.push(source.url)
     else folders.push({ ...source, argument })
   }

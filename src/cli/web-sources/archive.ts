@@ -23,7 +23,7 @@ const depthMax = 64
  * devices, and entries with a path outside of the folder are left out.
  *
  * @returns the folder with the content: the only folder at the top of the archive, or else the given one
- * @throws SourceProblem  the archive is damaged or too large
+ * @throws SourceProblem  the archive is damaged or too large, or the disk is full
  */
 export async function unpackArchive(
   file: string,
@@ -38,6 +38,8 @@ export async function unpackArchive(
     if (error instanceof SourceProblem) throw error
     if (error instanceof BodyTooLong)
       throw new SourceProblem('payload_too_large', `its files are larger than ${formatByteSize(bytesMax)}`)
+    if (error instanceof Error && 'syscall' in error)
+      throw new SourceProblem('fetch_failed', `it could not be unpacked: ${error.message}`)
     throw new SourceProblem('extraction_failed', 'it is not a tar archive, or it is damaged')
   }
   const entries = await readdir(folder)

@@ -51,6 +51,8 @@ export interface CrawlContext extends FetchContext {
   readonly storedVersion: (url: URL) => PageVersion | undefined
   /** Replaces the shortest time between two requests. Set only in tests. */
   readonly delayMs?: number
+  /** Replaces the maximum number of bytes that one command reads. Set only in tests. */
+  readonly bytesMax?: number
 }
 
 /** A page that was read. */
@@ -110,7 +112,7 @@ class Crawler {
   readonly #seen = new Set<string>()
   readonly #names = new Set<string>()
   readonly #lastRequestMs = new Map<string, number>()
-  #bytesLeft = totalBytesMax
+  #bytesLeft: number
   #pagesLeft: number
 
   constructor(
@@ -118,6 +120,7 @@ class Crawler {
     private readonly selection: CrawlSelection,
   ) {
     this.#robots = new Robots(context)
+    this.#bytesLeft = context.bytesMax ?? totalBytesMax
     this.#pagesLeft = selection.pagesMax
   }
 
@@ -202,7 +205,6 @@ class Crawler {
         if (this.#takeName(page.url)) yield { kind: 'unchanged', url: page.url.href }
         return
       }
-      this.#bytesLeft -= page.bytes.length
       if (scope === undefined && isSitemap(page.bytes)) {
         const siteScope = { origin: page.url.origin, folder: '/' }
         yield* this.#queueSitemaps(this.#queueSitemap(page, siteScope, linksLeft), siteScope, linksLeft)
@@ -263,7 +265,7 @@ class Crawler {
     for (let retries = 0; ; retries++) {
       await this.#waitForTurn(url)
       try {
-        return await fetchPage(this.context, url, {
+        const page = await fetchPage(this.context, url, {
           // Links can only be followed if the page is read, even if it has not changed.
           ...(linksLeft === 0 && { storedVersion: this.context.storedVersion }),
           ...(scope && { acceptsType: type => !typesWithoutText.test(type) }),
@@ -273,6 +275,8 @@ class Crawler {
             await this.#requireAllowed(target)
           },
         })
+        if ('bytes' in page) this.#bytesLeft -= page.bytes.length
+        return page
       } catch (error) {
         const waitMs =
           error instanceof HttpProblem && [429, 503].includes(error.status) ? error.retryAfterMs : undefined

@@ -208,7 +208,7 @@ function lastLine(errors: string): string {
   )
 }
 
-/** Returns the paths of symbolic links and of submodules in the output of `git ls-files --stage -z`. */
+/** Returns the paths of symbolic links in the output of `git ls-files --stage -z`. */
 function linkPaths(output: string): string[] {
   return output
     .split('\0')

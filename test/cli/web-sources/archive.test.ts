@@ -80,6 +80,14 @@ describe('a malicious archive', () => {
   )
 })
 
+test('an error of the system is not reported as damage', async () => {
+  const root = scratchTree({})
+  await expect(unpackArchive(root, join(root, 'unpacked'), { signal })).rejects.toMatchObject({
+    code: 'fetch_failed',
+    message: expect.stringContaining('EISDIR'),
+  })
+})
+
 test.each(['../a', '/a', 'a/../b', 'a\\..\\b', 'c:a', 'a\0b', '', '.', 'x/'.repeat(65), 'x'.repeat(1_001)])(
   'rejects the path %j',
   name => {

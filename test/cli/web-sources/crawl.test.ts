@@ -42,11 +42,12 @@ async function serveSite(contents: Record<string, Content>) {
 interface CrawlOptions extends Partial<CrawlSelection> {
   versions?: Record<string, PageVersion>
   allowsPrivate?: boolean
+  bytesMax?: number
   resolve?: (host: string) => Promise<readonly string[]>
 }
 
 async function read(url: string | string[], options: CrawlOptions = {}): Promise<CrawlItem[]> {
-  const { versions = {}, allowsPrivate = true, resolve, ...selection } = options
+  const { versions = {}, allowsPrivate = true, bytesMax, resolve, ...selection } = options
   const network = openPageNetwork({ allowsPrivate, resolve })
   onTestFinished(() => network.close())
   const context = {
@@ -54,6 +55,7 @@ async function read(url: string | string[], options: CrawlOptions = {}): Promise
     clock: systemClock,
     signal: new AbortController().signal,
     delayMs: 0,
+    ...(bytesMax !== undefined && { bytesMax }),
     storedVersion: (page: URL) => versions[page.href],
   }
   const items: CrawlItem[] = []
@@ -404,6 +406,14 @@ describe('a sitemap', () => {
   test('without pages in the folder is reported', async () => {
     const { origin } = await serveSite({ '/robots.txt': 'Sitemap: http://[' })
     expect(problems(await read(`${origin}/`, { usesSitemap: true }))).toEqual(['extraction_failed'])
+  })
+
+  test('counts toward the bytes that one command reads', async () => {
+    const site = await serveSite({ '/a': 'A' })
+    site.contents['/sitemap.xml'] = xml(sitemap(`${site.origin}/a`))
+    const items = await read(`${site.origin}/`, { usesSitemap: true, bytesMax: 100 })
+    expect(problems(items)).toEqual(['payload_too_large'])
+    expect(site.paths()).toEqual(['/sitemap.xml'])
   })
 
   test('of a site without an entry in robots.txt is /sitemap.xml', async () => {
