@@ -12,7 +12,7 @@ const titleCharsMax = 500
 /** Declarations of a page in its head, and its links. */
 export interface PageContent {
   readonly title: string | null
-  /** Canonical URL that the page declares; null if there is none. */
+  /** Canonical URL that the page declares; null if it declares no such URL. */
   readonly canonical: URL | null
   /** Pages that it links to, without fragments; empty for a page with `nofollow`. */
   readonly links: readonly URL[]
