@@ -17,7 +17,7 @@ export default class Restore extends WbCommand {
     'wb restore workbase.tar.gz --data-dir ./restored',
     'wb restore workbase.tar.gz --yes',
   ]
-  static override args = { file: Args.string({ required: true, description: 'file of wb backup' }) }
+  static override args = { file: Args.string({ required: true, description: 'backup that wb backup wrote' }) }
   static override flags = { yes: yesFlag }
 
   async run() {

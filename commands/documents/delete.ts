@@ -31,7 +31,7 @@ export default class DocumentsDelete extends WbCommand {
   }
   static override flags = {
     kb: kbFlag,
-    permanently: Flags.boolean({ summary: 'delete for good, also documents that were deleted before' }),
+    permanently: Flags.boolean({ summary: 'skip the trash, and also delete documents that are in it' }),
     yes: yesFlag,
   }
 

@@ -13,7 +13,7 @@ import { formatCounted } from '../../src/cli/terminal/output.ts'
 export default class KbExport extends WbCommand {
   static override summary = 'write a knowledge base to a file'
   static override description =
-    'The file contains the settings, documents, chunks, vectors and access lists, but no secrets. wb kb import reads it without a request to an embedding service. You get only what you may see. If the command is interrupted, run it again to continue. The file is read back before it gets its name.'
+    'The file contains the settings, documents, chunks, vectors and access lists, but no secrets. wb kb import reads it without a request to an embedding service. It contains only what you may see, unless you add --all. If the command is interrupted, run it again to continue. The command verifies the file before it replaces or creates FILE.'
   static override examples = [
     'wb kb export handbook handbook.wbkb',
     'wb kb export handbook handbook.wbkb --all --force',
@@ -23,7 +23,7 @@ export default class KbExport extends WbCommand {
     file: Args.string({ required: true, description: 'file to write' }),
   }
   static override flags = {
-    all: Flags.boolean({ summary: 'also export what you may not see; needs manage:access' }),
+    all: Flags.boolean({ summary: 'include what you may not see; needs manage:access' }),
     force: Flags.boolean({ summary: 'replace FILE if it exists' }),
   }
 

@@ -6,9 +6,9 @@ import { yesFlag } from '../../src/cli/command/flags.ts'
 import { SyncCommand } from '../../src/cli/sync/sync-command.ts'
 
 export default class KbSync extends SyncCommand {
-  static override summary = 'keep a knowledge base in step with a folder'
+  static override summary = 'sync a knowledge base with a folder'
   static override description =
-    'Adds, replaces and renames the documents of a folder, so that they match its files. Deletes documents whose files are gone after you confirm it. Documents from elsewhere are not changed.'
+    'Adds, replaces and renames the documents of a folder, so that they match its files. Asks before it deletes documents whose files are gone. Documents from elsewhere are not changed.'
   static override examples = [
     'wb kb sync handbook ./docs --create',
     'wb kb sync handbook ./docs --dry-run',
@@ -22,7 +22,7 @@ export default class KbSync extends SyncCommand {
     create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
     'dry-run': Flags.boolean({ summary: 'show what would change, and change nothing' }),
     delete: Flags.boolean({ summary: 'delete documents whose files are gone, without asking' }),
-    watch: Flags.boolean({ summary: 'continue when files change, until Ctrl-C' }),
+    watch: Flags.boolean({ summary: 'sync again when files change, until Ctrl-C' }),
     adopt: Flags.boolean({
       summary: 'take over documents with the names of files that were ingested without sync',
     }),

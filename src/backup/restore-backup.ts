@@ -69,7 +69,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       if (isElsewhere && !(await isNewStore(location)))
         throw new WbError(
           'conflict',
-          `the configuration puts the store at ${location.path}, where a store is`,
+          `the configuration puts the store at ${location.path}, but another store already exists there`,
           {
             hint: 'Move that store away, or change controlPlane.path, then restore again.',
           },

@@ -48,7 +48,7 @@ export async function errorFromResponse(response: IncomingResponse): Promise<WbE
   return new WbError(codeOfHttpStatus[response.status] ?? 'internal_error', message, facts)
 }
 
-/** Returns the time that the runtime asks to wait before a retry; nothing if the header is absent or a date. */
+/** Returns the time to wait before a retry, from `Retry-After`; nothing if the header is absent or a date. */
 function retryAfterOf({ headers }: IncomingResponse): { retryAfterMs?: number } {
   const seconds = headers.get('retry-after') ?? ''
   return /^\d{1,6}$/.test(seconds) ? { retryAfterMs: Number(seconds) * 1_000 } : {}

@@ -619,7 +619,7 @@ export const kb = {
     query: z.object({
       cursor: z.string().min(1).optional(),
       all: z.enum(['true', 'false']).optional().meta({
-        description: '`true` to export also what you may not see; needs the scope `manage:access`',
+        description: '`true` to include what you may not see; needs the scope `manage:access`',
       }),
     }),
     replies: {

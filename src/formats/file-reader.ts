@@ -72,7 +72,7 @@ export class FileReader {
       try {
         return await use(host)
       } catch (error) {
-        throw describeExcess(error) ?? error
+        throw describeLimitError(error) ?? error
       } finally {
         this.#idle.push(host)
       }
@@ -80,7 +80,7 @@ export class FileReader {
   }
 }
 
-function describeExcess(error: unknown): WbError | undefined {
+function describeLimitError(error: unknown): WbError | undefined {
   const hint = 'Split the file, or convert it to another format.'
   if (error instanceof ThreadTimeout) return unreadable(`takes longer than ${callMs / 1_000} s to read`, hint)
   if (error instanceof ThreadOutOfMemory)

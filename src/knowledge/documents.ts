@@ -54,7 +54,7 @@ type DeletingCaller = ContentCaller & Pick<Caller, 'reauthorize'>
 export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
 export interface DeletionOptions {
-  /** True to delete documents for good; otherwise, they can be restored. */
+  /** True to delete documents permanently; otherwise, they can be restored. */
   readonly permanently?: boolean
   /** ID that documents have in common that were deleted together; by default, a new one. */
   readonly deletionId?: string | undefined

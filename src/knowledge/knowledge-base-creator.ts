@@ -44,13 +44,13 @@ export class KnowledgeBaseCreator {
   /**
    * Creates a knowledge base with a new collection.
    *
-   * @param further  fields that a client cannot set
+   * @param internalFields  fields that a client cannot set
    * @throws the codes for a new collection in docs/http.md#creating-a-knowledge-base
    */
   async provision(
     workspaceId: string,
     body: KnowledgeBaseCreate,
-    further: Partial<KnowledgeBaseRow> = {},
+    internalFields: Partial<KnowledgeBaseRow> = {},
   ): Promise<KnowledgeBaseRow> {
     if (body.vectorCollection)
       throw new WbError(
@@ -69,7 +69,7 @@ export class KnowledgeBaseCreator {
     const embedding = await this.findService(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const key = isKeptByRenamed ? { workspaceId, name: spareCollectionName(body.name) } : named
     const composed = await this.composeBase(workspace, body, key.name, embedding)
-    const base = { ...composed, ...further }
+    const base = { ...composed, ...internalFields }
     requireFittable(store, embedding)
     const rows = insertWrites(base)
     const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding

@@ -18,7 +18,7 @@ interface ExportOptions {
   readonly base: KnowledgeBase
   /** Absolute path of the file. */
   readonly path: string
-  /** True to export also what the caller may not see. */
+  /** True to include what the caller may not see. */
   readonly all: boolean
   readonly signal: AbortSignal
   onProgress(bytes: number): void
@@ -46,7 +46,7 @@ function partialPaths(path: string): { partial: string; stateFile: string } {
 
 /**
  * Exports a knowledge base to a file that only this user can read. Continues an export that was interrupted. The file gets
- * its name after it was read back.
+ * its final name after it is verified.
  *
  * @throws conflict  a document keeps changing
  */

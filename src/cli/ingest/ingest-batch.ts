@@ -163,7 +163,7 @@ export async function sendFile(
     .finally(() => upload.end())
 }
 
-/** Adds to the message what would help, which depends on the file. */
+/** Adds the hint of the error, which depends on the file, to the message. */
 function withHint(response: TextResponse, { facts }: WbError): TextResponse {
   if (!('error' in response) || typeof facts.hint !== 'string') return response
   return { error: { ...response.error, message: `${response.error.message}. ${facts.hint}` } }

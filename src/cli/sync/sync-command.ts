@@ -40,7 +40,7 @@ interface SyncedFolder {
   readonly reader: FolderReader
 }
 
-/** Base class of the command that keeps the documents of a folder in step with its files. */
+/** Base class of the command that syncs the documents of a folder with its files. */
 export abstract class SyncCommand extends WbCommand {
   /** Result of the work that was completed before an error. */
   #partial: SyncResult | undefined
@@ -82,7 +82,7 @@ export abstract class SyncCommand extends WbCommand {
     throw new UsageError(`${path} is not a folder`, [`wb kb ingest NAME ${path}`])
   }
 
-  /** Compares the folder, and applies the changes. In later rounds of `--watch`, says nothing if nothing changed. */
+  /** Compares the folder, and applies the changes. In later rounds of `--watch`, prints nothing if nothing changed. */
   async #syncOnce(synced: SyncedFolder, flags: SyncFlags, isRepeated = false): Promise<void> {
     const { base, folderId } = synced
     const startedMs = this.io.clock.now()

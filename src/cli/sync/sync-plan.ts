@@ -2,7 +2,7 @@ import { extensionOf } from '../../base/file-extension.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { FolderFile, FolderState } from './folder-files.ts'
 
-/** Metadata field with the ID of the folder that a document is kept in step with. */
+/** Metadata field with the ID of the folder that a document is synced with. */
 export const folderKey = 'syncFolder'
 /** Metadata field with the SHA-256 of the bytes of the file. */
 export const hashKey = 'fileHash'

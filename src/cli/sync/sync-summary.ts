@@ -94,7 +94,7 @@ function summaryLine(
     .filter(([, value]) => value > 0)
     .map(([name, value]) => `${formatCount(value)} ${name}`)
   const text = parts.length > 0 ? parts.join('   ') : 'no files'
-  if (isDryRun) return `  would be: ${text}`
+  if (isDryRun) return `  dry run: ${text}`
   return `  ${style.good('✓')} ${text}   in ${formatElapsed(elapsedMs)}`
 }
 

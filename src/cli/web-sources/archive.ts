@@ -83,7 +83,7 @@ async function unpackEntries(
 }
 
 /**
- * Returns the path of an entry inside of the archive; undefined if it is absolute, leaves the folder, or is not valid on
+ * Returns the path of an entry inside the archive; undefined if it is absolute, leaves the folder, or is not valid on
  * every system.
  */
 export function safePath(name: string): string | undefined {

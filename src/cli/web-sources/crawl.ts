@@ -20,7 +20,7 @@ import { SourceProblem } from './source-problem.ts'
 export const pagesDefault = 100
 /** Shortest time between two requests, unless the site requests a longer one. */
 const requestDelayMs = 200
-/** Longest time to wait for a server that asks to be asked later. */
+/** Maximum `Retry-After` of a server, in milliseconds, that the crawl waits for. */
 const retryWaitMaxMs = 30_000
 const retriesMax = 2
 /** Maximum number of bytes that one command reads. */

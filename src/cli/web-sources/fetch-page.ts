@@ -169,7 +169,7 @@ async function readResponse(
 
 /** A response with another status than 200. */
 export class HttpProblem extends SourceProblem {
-  /** Time after which the server wants to be asked again; undefined if it names none. */
+  /** Time in milliseconds to wait before a retry, from `Retry-After`; undefined if the server sends none. */
   readonly retryAfterMs: number | undefined
 
   constructor(

@@ -12,11 +12,11 @@ const titleCharsMax = 500
 /** Declarations of a page in its head, and its links. */
 export interface PageContent {
   readonly title: string | null
-  /** URL under which the page wants to be known; null if it declares none. */
+  /** Canonical URL that the page declares; null if it declares no such URL. */
   readonly canonical: URL | null
-  /** Pages that it links to, without fragments; empty if it asks not to follow its links. */
+  /** Pages that it links to, without fragments; empty for a page with `nofollow`. */
   readonly links: readonly URL[]
-  /** True if the page asks not to be stored in a search index. */
+  /** True for a page with `noindex`. */
   readonly isNoindex: boolean
 }
 
@@ -68,7 +68,7 @@ function parseUrl(text: string | null | undefined, base: URL): URL | null {
   return /^https?:$/.test(url.protocol) ? url : null
 }
 
-/** Returns true if the header `X-Robots-Tag` of a file asks not to store it in a search index. */
+/** Returns true if the header `X-Robots-Tag` of a file contains `noindex`. */
 export function isNoindex(robotsHeader: string | null): boolean {
   return [...headerInstructions(robotsHeader)].some(instruction => /^(?:noindex|none)$/.test(instruction))
 }

@@ -15,11 +15,11 @@ import { findStructure, structureStrength } from './structure-breaks.ts'
 
 /**
  * Splits a text along its structure: sections, then blocks, list items, table rows, sentences and lines, and source code at blank
- * lines of low indentation. A part that fits into a chunk is not split. A larger part is split at its best breaks into
+ * lines with little indentation. A part that fits into a chunk is not split. A larger part is split at its best breaks into
  * chunks of about equal size.
  *
  * A chunk contains several sections only if it contains them whole, and the first ones are shorter than `minChars`. Chunks overlap
- * only inside of a paragraph or of a block of code. Every character except white space is in a chunk.
+ * only inside a paragraph or a code block. Every character except white space is in a chunk.
  */
 export const structureChunker: Chunker = {
   id: 'structure:1',

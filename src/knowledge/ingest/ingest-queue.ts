@@ -2,7 +2,7 @@ import { overloaded } from '../../contract/errors.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 
-/** Time in seconds after which a client is asked to repeat a request. */
+/** Value of `Retry-After` in seconds. */
 const retryAfterSeconds = 2
 /** Time in milliseconds for which a measured size is used. */
 const measuredForMs = 1_000

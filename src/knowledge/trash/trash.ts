@@ -41,7 +41,7 @@ export interface TrashParts {
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
   readonly trash: {
-    /** Hours for which deleted documents are kept; 0 to delete documents for good. */
+    /** Hours for which deleted documents are kept; 0 to delete documents permanently. */
     readonly retentionHours: number
     /** Maximum number of deleted documents of all workspaces. */
     readonly documentsMax: number
@@ -174,7 +174,7 @@ export class Trash {
     return this.#forEach(entryIds, entryId => this.restore({ ...baseKey, entryId }, caller))
   }
 
-  /** Deletes deleted documents for good, one by one. Continues after a failure. Returns the IDs of the entries. */
+  /** Deletes entries of the trash permanently, one by one. Continues after a failure. Returns the IDs of the entries. */
   async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ContentCaller) {
     await this.#parts.bases.get(baseKey.workspaceId, baseKey.knowledgeBaseId)
     return this.#forEach(entryIds, async entryId => {
