@@ -25,7 +25,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * Removes the next item and returns it; undefined if there is none.
+   * Removes the next item and returns it; undefined if no item can be taken.
    *
    * @param canTake  returns false for a workspace whose items have to wait
    */
