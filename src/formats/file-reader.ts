@@ -23,7 +23,9 @@ interface ReadingCaller {
 }
 
 /** Number of files that are read at the same time, each on its own thread. */
-const threadsMax = 2
+const threadsMax = 3
+/** Number of files of a workspace that are read at the same time, so that slow ones do not delay those of other workspaces. */
+const workspaceThreadsMax = 2
 const heapMegabytes = 768
 const idleMs = 20_000
 const callMs = 120_000
@@ -33,7 +35,7 @@ const callMs = 120_000
  * alone.
  */
 export class FileReader {
-  readonly #limiter = new FairLimiter(threadsMax)
+  readonly #limiter = new FairLimiter(threadsMax, workspaceThreadsMax)
   readonly #idle: OperationHost<FileOperations>[]
 
   constructor(entry = join(packageRoot(), 'dist', 'src', 'formats', 'worker.js')) {

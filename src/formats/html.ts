@@ -18,6 +18,14 @@ const blockTag =
   /<(\/?)(?:article|blockquote|center|details|div|dl|fieldset|figure|main|menu|ol|section|ul)\b/gi
 /** Maximum number of blocks without an end tag. */
 const openBlocksMax = 5_000
+/** Elements that the parser opens again in each block until they are closed. */
+const formattingTag = /<(\/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b/gi
+const openFormattingMax = 5_000
+/** Length of a tag from which its attributes are counted. */
+const longTagChars = 20_000
+const attributesMax = 1_000
+/** Long white space, which takes quadratic time to convert. */
+const longSpaces = /(?:\s|&nbsp;|&#(?:x?0*(?:a0|20|9|a|d|32|160|10|13));?){500,}/gi
 
 /** @throws extraction_failed  the page is nested too deeply */
 export function readHtml(bytes: Uint8Array): FileText {
@@ -40,7 +48,9 @@ function declaredEncoding(bytes: Uint8Array): string | undefined {
 export function convertHtml(html: string): FileText {
   requireFlat(html)
   try {
-    const document = domino.createDocument(html)
+    const document = domino.createDocument(
+      html.replace(longSpaces, run => (run.includes('\n') ? '\n\n' : ' ')),
+    )
     for (const element of Array.from(document.querySelectorAll(`${omitted}, ${frame}`))) element.remove()
     const body = document.body
     const title = titleOf(document.title) ?? titleOf(body?.querySelector('h1')?.textContent)
@@ -52,13 +62,31 @@ export function convertHtml(html: string): FileText {
   }
 }
 
-/** The parser compares each block with all blocks around it, so deep nesting would take minutes. */
+/**
+ * The parser compares each element with those around it, and each attribute with the others, so deep nesting and many attributes
+ * would take minutes.
+ */
 function requireFlat(html: string): void {
-  let open = 0
-  for (const [, slash] of html.matchAll(blockTag)) {
-    open = Math.max(0, open + (slash === '/' ? -1 : 1))
-    if (open > openBlocksMax) throw tooDeep()
+  if (hasMoreOpen(html, blockTag, openBlocksMax) || hasMoreOpen(html, formattingTag, openFormattingMax))
+    throw tooDeep()
+  for (const part of html.split('>')) {
+    if (part.length < longTagChars) continue
+    const words = part
+      .slice(part.indexOf('<') + 1)
+      .replace(/"[^"]*"|'[^']*'/g, '')
+      .split(/[\s/]+/)
+    if (words.length > attributesMax) throw unreadable('contains an element with too many attributes')
   }
+}
+
+/** Returns true if more elements than `max` are open at the same place. */
+function hasMoreOpen(html: string, tag: RegExp, max: number): boolean {
+  let open = 0
+  for (const [, slash] of html.matchAll(tag)) {
+    open = Math.max(0, open + (slash === '/' ? -1 : 1))
+    if (open > max) return true
+  }
+  return false
 }
 
 function tooDeep(cause?: unknown): WbError {

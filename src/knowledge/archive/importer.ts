@@ -197,6 +197,7 @@ export class Importer {
     }
     const next = { ...progress }
     for (const [at, line] of parsed.entries()) {
+      if (at % linesPerTurn === 0) await yieldToEventLoop()
       if ('end' in line) {
         const isRight =
           at === parsed.length - 1 &&
@@ -284,16 +285,19 @@ export class Importer {
     const domain = domainOf(access, row.ownerPrincipalId)
     if (document.isIngested && document.contentHash !== null) {
       const key = ingestKeyOf(context, domain, document.contentHash)
-      const isTaken = composer.documents.some(other => other.ingestKey === key)
-      const taken = isTaken || (await this.parts.rows.count(tables.documents, 'byIngestKey', [key])) > 0
-      row.ingestKey = taken ? null : key
+      const isTaken =
+        composer.keys.has(key) || (await this.parts.rows.count(tables.documents, 'byIngestKey', [key])) > 0
+      row.ingestKey = isTaken ? null : key
+      composer.keys.add(key)
     }
     if (row.ingestKey !== null) {
       const name = row.sourceFilename
       const key = nameKeyOf(context, { name, domain }, [])
-      const named = await documentsWithName(this.parts.rows, context, { name, domain })
-      const others = [...composer.documents, ...named.map(stored => stored.row)]
-      row.nameKey = others.some(other => other.nameKey === key) ? null : key
+      if (key !== null && !composer.keys.has(key)) {
+        const named = await documentsWithName(this.parts.rows, context, { name, domain })
+        row.nameKey = named.some(other => other.row.nameKey === key) ? null : key
+        composer.keys.add(key)
+      }
     }
     composer.documents.push(row)
     composer.document = row
@@ -378,6 +382,8 @@ type ComposedRecord = Omit<ContentRecord, 'vector'> & { readonly vector?: Float3
 /** Converts the lines of a part to rows and records. */
 class PartComposer {
   readonly documents: DocumentRow[] = []
+  /** Unique keys that are taken: those of the documents, and those that were found in the store. */
+  readonly keys = new Set<string>()
   readonly records: ComposedRecord[] = []
   /** The document to which the next chunks belong. */
   document: DocumentRow | undefined

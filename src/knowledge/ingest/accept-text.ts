@@ -1,3 +1,4 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import type { RowAccess } from '../../access/row-access.ts'
 import { newId } from '../../base/id.ts'
@@ -99,11 +100,17 @@ export async function statesOfFiles(
   const isVisible = documentMatcher(change.visibility)
   const domain = domainOf(access, access.ownerId)
   const states: FileState[] = []
+  const hashesByName = new Map<string, ReadonlySet<unknown>>()
   for (const { sourceFilename, fileHash } of files) {
-    const named = await documentsWithName(rows, context, { name: sourceFilename, domain })
-    const stored = named.filter(({ row }) => row.status !== 'failed' && isVisible(row))
-    const isSame = stored.some(({ row }) => (row.metadata.fileHash ?? row.contentHash) === fileHash)
-    states.push(stored.length === 0 ? 'new' : isSame ? 'unchanged' : 'changed')
+    let hashes = hashesByName.get(sourceFilename)
+    if (!hashes) {
+      await yieldToEventLoop()
+      const named = await documentsWithName(rows, context, { name: sourceFilename, domain })
+      const stored = named.filter(({ row }) => row.status !== 'failed' && isVisible(row))
+      hashes = new Set(stored.map(({ row }) => row.metadata.fileHash ?? row.contentHash))
+      hashesByName.set(sourceFilename, hashes)
+    }
+    states.push(hashes.size === 0 ? 'new' : hashes.has(fileHash) ? 'unchanged' : 'changed')
   }
   return states
 }
