@@ -1,13 +1,10 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { shellWord } from '../src/base/shell-word.ts'
 import { printBackup } from '../src/cli/backup/print-backup.ts'
 import { requireThisMachine } from '../src/cli/backup/require-this-machine.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { UsageError } from '../src/cli/errors.ts'
 import { backUpDataDir, readConfig } from '../src/cli/local.ts'
+import { resolveOutputFile } from '../src/cli/resolve-output-file.ts'
 
 export default class Backup extends WbCommand {
   static override summary = 'back up the data directory to a file'
@@ -22,11 +19,7 @@ export default class Backup extends WbCommand {
     const { profile, io, signal, output } = this
     requireThisMachine(profile, 'a backup')
     this.requireTrustedFolder()
-    const path = resolve(io.cwd, args.file)
-    if (existsSync(path) && !flags.force)
-      throw new UsageError(`${args.file} exists`, [
-        `${this.commandName} ${shellWord(args.file)} --force    replaces it`,
-      ])
+    const path = resolveOutputFile(io.cwd, args.file, { force: flags.force ?? false })
     const config = await readConfig(profile, io)
     const backup = await this.waitFor(
       'backing up',

@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { exportBase } from '../../src/cli/archive/export-base.ts'
 import { knowledgeBaseChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { UsageError } from '../../src/cli/errors.ts'
+import { resolveOutputFile } from '../../src/cli/resolve-output-file.ts'
 import { formatByteSize } from '../../src/cli/terminal/byte-size.ts'
 import { formatCounted } from '../../src/cli/terminal/output.ts'
 
@@ -29,9 +27,7 @@ export default class KbExport extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(KbExport)
-    const path = resolve(this.io.cwd, args.file)
-    if (existsSync(path) && !flags.force)
-      throw new UsageError(`${args.file} exists`, ['add --force to replace it'])
+    const path = resolveOutputFile(this.io.cwd, args.file, { force: flags.force ?? false })
     const base = await this.knowledgeBase(args.name)
     const { client, signal, progress, output } = this
     const onProgress = (bytes: number) => progress.spin(`exporting, ${formatByteSize(bytes)}`)

@@ -137,5 +137,5 @@ function inUse(dataDir: string, pid?: number): WbError {
     ? new WbError('conflict', `${dataDir} is used by another process`, {
         hint: 'Wait until all wb commands that use it have ended, and stop wb serve.',
       })
-    : new WbError('conflict', `wb serve uses ${dataDir}`, { hint: `Stop it first: kill ${pid}` })
+    : new WbError('conflict', `${dataDir} is used by wb serve`, { hint: `Stop it first: kill ${pid}` })
 }

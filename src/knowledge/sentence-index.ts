@@ -168,7 +168,7 @@ export class SentenceIndex {
     const isStaged = await spaces.stage(space, { generation, owner }, vectors)
     if (!isStaged) return 'retry'
     const done = embedded + vectors.length
-    onProgress({ label: `${space.name}: meaning`, done, total: Math.max(records, done) })
+    onProgress({ label: `${space.name}: search by meaning`, done, total: Math.max(records, done) })
     return 'more'
   }
 

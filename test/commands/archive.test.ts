@@ -41,7 +41,15 @@ describe.each(['in process', 'with a server'])('wb kb export and import, %s', wa
     expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('--force') })
     await run(sandbox, 'kb', 'import', file, '--name', 'copy')
     expect(await documentsOf(sandbox, 'copy')).toEqual(await documentsOf(sandbox, 'handbook'))
-    expect(await sandbox.wb(['kb', 'import', file, '--name', 'copy'])).toMatchObject({ status: 5 })
+    expect(await sandbox.wb(['kb', 'import', file, '--name', 'copy'])).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('add --name to import it under another name'),
+    })
+    const ambiguous = await sandbox.wb(['documents', 'show', '3.md'])
+    expect(ambiguous).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/add --kb with the knowledge base\n.* {2}handbook {2}.*\n.* {2}copy {2}/),
+    })
     expect((await sandbox.wb(['doctor', '--deep', '--json'])).status).toBe(0)
   })
 })

@@ -85,6 +85,18 @@ test('a backup does not replace a file without --force', async () => {
   expect(await backUp(sandbox, '--force')).toMatchObject({ status: 0 })
 })
 
+test('names a target that cannot be written', async () => {
+  const sandbox = await filled()
+  expect(await sandbox.wb(['backup', sandbox.home, '--force'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('is a folder'),
+  })
+  expect(await sandbox.wb(['backup', join(sandbox.home, 'missing', 'workbase.tar.gz')])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('does not exist'),
+  })
+})
+
 test('a damaged store is not backed up, and a missing one is reported', async () => {
   const sandbox = await filled()
   truncateSync(

@@ -201,6 +201,13 @@ test('prints the plan and the counts', async () => {
   expect(stderr).toBe('  + new.md\n  - roles.md\n')
 })
 
+test('--dry-run with --create previews a knowledge base that does not exist, and does not create it', async () => {
+  const sandbox = await synced()
+  const preview = await sandbox.wb(['kb', 'sync', 'other', folderOf(sandbox), '--dry-run', '--create'])
+  expect(preview).toMatchObject({ status: 0, stdout: expect.stringContaining('added\t2\n') })
+  expect((await sandbox.wb(['kb', 'show', 'other'])).status).toBe(4)
+})
+
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   'any sequence of changes ends with the documents of the files (seed %i)',
   async seed => {

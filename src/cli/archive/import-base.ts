@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { readArchiveLines, verifyArchive } from './archive-file.ts'
 
@@ -30,13 +31,22 @@ export interface ImportedBase {
  * Checks a whole file, then imports it. Continues an import that was interrupted.
  *
  * @throws archive_damaged, archive_not_supported  nothing was changed
+ * @throws kb_name_taken  suggests `--name`
  * @throws the errors of the routes
  */
 export async function importBase(options: ImportOptions): Promise<ImportedBase> {
   const { client, workspaceId, path, name, embeddingServiceId, signal, onProgress } = options
   const { header, lines: total, documents, records } = await verifyArchive(path, signal)
   const body = { header, name, embeddingServiceId }
-  const started = await client.call(kb.beginImport, { params: { workspaceId }, body }, { signal })
+  const started = await client
+    .call(kb.beginImport, { params: { workspaceId }, body }, { signal })
+    .catch(error => {
+      if (!(error instanceof WbError) || error.code !== 'kb_name_taken') throw error
+      throw new WbError(error.code, error.message, {
+        ...error.facts,
+        next: ['add --name to import it under another name'],
+      })
+    })
   const { knowledgeBase: base, nextLine } = started
   const params = { workspaceId, knowledgeBaseId: base.knowledgeBaseId }
   let part: string[] = []

@@ -156,6 +156,7 @@ function summaryOf({ chunks, chunkTotal }: NamedPreview): string {
   const sizes = chunks.map(({ tokens }) => tokens).sort((a, b) => a - b)
   const count = `${chunkTotal} ${chunkTotal === 1 ? 'chunk' : 'chunks'}`
   if (sizes.length === 0) return count
+  if (sizes.length === 1) return `${count}, ${sizes[0]} tokens`
   return `${count}, ${sizes[0]}–${sizes.at(-1)} tokens, median ${sizes[Math.floor(sizes.length / 2)]}`
 }
 

@@ -24,6 +24,8 @@ import { type MissingArgument, missingArguments } from './parse-error.ts'
 import { Prompts } from './prompts.ts'
 import { reportJson, reportLines, toReport } from './report.ts'
 
+const backgroundNoteMs = 4_000
+
 /** Parsed flags or arguments, by name. */
 type ParsedValues = Record<string, unknown>
 
@@ -248,12 +250,25 @@ export abstract class BaseCommand extends Command {
     if (this.#debug) this.output.trace(errorDetails(error))
   }
 
+  /** Prints a hint in a terminal if background work takes long. Returns a function that cancels the hint. */
+  #noteBackgroundWorkLater(): () => void {
+    return this.io.clock.after(backgroundNoteMs, () => {
+      if (!this.output.interactive || this.signal.aborted) return
+      this.progress.above(() =>
+        this.output.note('  finishing background work; press Ctrl-C to leave it for another command'),
+      )
+    })
+  }
+
   override async finally(error: Error | undefined): Promise<void> {
     try {
       const wait = this.#wait && !error
-      const remainingTasks = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
+      const cancelNote = wait ? this.#noteBackgroundWorkLater() : () => {}
+      const remainingTasks = await this.session
+        ?.end({ wait, signal: this.signal, progress: this.progress })
+        .finally(cancelNote)
       if (remainingTasks)
-        this.output.note(`  ${formatCounted(remainingTasks, 'task')} left for the next command or wb serve`)
+        this.output.note(`  ${formatCounted(remainingTasks, 'task')} left for another command or wb serve`)
     } catch (closeError) {
       if (!error) await this.catch(closeError as Error)
     } finally {

@@ -32,19 +32,15 @@ export async function findDocument(
     base === undefined
       ? await listKnowledgeBases(context.client, (await resolveWorkspace(context)).workspaceId)
       : [await resolveKnowledgeBase(context, base)]
-  const matches: Document[] = []
+  const matches: MatchingDocument[] = []
   let similarName: string | undefined
   for (const base of bases) {
     const found = await findInBase(context, base, nameOrId)
-    matches.push(...found.matches)
+    matches.push(...found.matches.map(document => ({ document, base })))
     similarName ??= found.similarName
   }
-  if (matches.length === 1) return matches[0]!
-  if (matches.length > 1)
-    throw new UsageError(
-      `${matches.length} documents are named "${nameOrId}"; use an ID`,
-      matches.slice(0, candidatesShownMax).map(row => `${row.documentId}  ${documentName(row)}`),
-    )
+  if (matches.length === 1) return matches[0]!.document
+  if (matches.length > 1) throw severalDocuments(nameOrId, matches)
   const names = bases.map(({ name }) => name).join(', ')
   throw new WbError('document_not_found', `no document "${nameOrId}" in ${names || 'any knowledge base'}`, {
     next: [
@@ -52,6 +48,23 @@ export async function findDocument(
       `wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`,
     ],
   })
+}
+
+interface MatchingDocument {
+  readonly document: Document
+  readonly base: KnowledgeBase
+}
+
+/** Imports keep the IDs of documents, so that an ID can be in several knowledge bases. */
+function severalDocuments(nameOrId: string, matches: readonly MatchingDocument[]): UsageError {
+  const ids = new Set(matches.map(({ document }) => document.documentId))
+  const remedy = ids.size === matches.length ? 'use an ID' : 'add --kb with the knowledge base'
+  return new UsageError(
+    `${matches.length} documents are named "${nameOrId}"; ${remedy}`,
+    matches
+      .slice(0, candidatesShownMax)
+      .map(({ document, base }) => `${document.documentId}  ${base.name}  ${documentName(document)}`),
+  )
 }
 
 interface FoundDocuments {

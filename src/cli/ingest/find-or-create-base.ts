@@ -43,6 +43,18 @@ export async function findOrCreateBase(
   }
 }
 
+/** Finds a knowledge base by name or ID. Returns undefined if it, or the default workspace, does not exist. */
+export async function findBaseIfPresent(
+  options: Pick<FindOrCreateBaseOptions, 'name' | 'find' | 'isWorkspaceNamed'>,
+): Promise<KnowledgeBase | undefined> {
+  try {
+    return await options.find(options.name)
+  } catch (error) {
+    if (isMissing(error, options)) return undefined
+    throw error
+  }
+}
+
 /** Creates the knowledge base, or returns the one that another command created in the meantime. */
 async function createBase({ client, name, signal, find }: FindOrCreateBaseOptions, workspaceId: string) {
   try {
@@ -56,7 +68,10 @@ async function createBase({ client, name, signal, find }: FindOrCreateBaseOption
 }
 
 /** Returns true if the knowledge base does not exist, or its default workspace does not exist yet. */
-function isMissing(error: unknown, { isWorkspaceNamed }: FindOrCreateBaseOptions): error is WbError {
+function isMissing(
+  error: unknown,
+  { isWorkspaceNamed }: Pick<FindOrCreateBaseOptions, 'isWorkspaceNamed'>,
+): error is WbError {
   if (!(error instanceof WbError)) return false
   const hasNoWorkspace =
     error.code === 'workspace_not_found' && error.facts.requestId === undefined && !isWorkspaceNamed

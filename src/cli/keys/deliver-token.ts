@@ -1,12 +1,13 @@
 import { shellWord } from '../../base/shell-word.ts'
 import type { ApiKey } from '../../contract/keys.ts'
 import type { RuntimeAuthMethods } from '../connection/auth-methods.ts'
+import { errorCodeOf } from '../error-code-of.ts'
 import { CommandFailed } from '../errors.ts'
 import { formatLifetime } from '../terminal/duration.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { describeScopes } from './describe-scopes.ts'
-import { errorCodeOf, type TokenTarget } from './token-target.ts'
+import type { TokenTarget } from './token-target.ts'
 
 /** A key and its token, as returned by the API. */
 interface CreatedKey {

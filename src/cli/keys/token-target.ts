@@ -1,7 +1,5 @@
 import {
-  accessSync,
   closeSync,
-  constants,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -10,11 +8,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { randomNameHex } from '../../base/id.ts'
-import { shellWord } from '../../base/shell-word.ts'
+import { errorCodeOf } from '../error-code-of.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { requireWritableFolder } from '../require-writable-folder.ts'
 import { findClipboardProgram } from '../terminal/clipboard.ts'
 
 /**
@@ -92,18 +91,6 @@ function requireFreePath(path: string, force: boolean): void {
   if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
-/** @throws UsageError  when the folder of the path is missing, or this user cannot write to it */
-function requireWritableFolder(path: string): void {
-  const folder = dirname(path)
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
-  } catch (error) {
-    if (errorCodeOf(error) === 'ENOENT')
-      throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
-    throw new UsageError(`"${path}" cannot be written (${errorCodeOf(error)})`)
-  }
-}
-
 /** Moves a file to a path. Does not replace a file that another process has created there in the meantime. */
 function moveWithoutReplacing(temporary: string, path: string): void {
   try {
@@ -122,10 +109,4 @@ function clipboardTarget(io: Io): TokenTarget {
       '--write FILE    writes the token to a file that only you can read',
     ])
   return { kind: 'clipboard', location: 'in the clipboard', write }
-}
-
-/** Returns the system error code of an error, or else its message. */
-export function errorCodeOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'code' in error ? String(error.code) : error.message
 }

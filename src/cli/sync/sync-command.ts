@@ -4,7 +4,11 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
-import { type FindOrCreateBaseOptions, findOrCreateBase } from '../ingest/find-or-create-base.ts'
+import {
+  type FindOrCreateBaseOptions,
+  findBaseIfPresent,
+  findOrCreateBase,
+} from '../ingest/find-or-create-base.ts'
 import { storeIngestedFolders } from '../ingest/ingested-folders.ts'
 import { systemFailure } from '../ingest/read-text.ts'
 import { isTemporaryFailure } from '../is-temporary-failure.ts'
@@ -33,11 +37,19 @@ export interface SyncFlags {
 type Destination = Pick<FindOrCreateBaseOptions, 'name' | 'find'>
 
 interface SyncedFolder {
-  readonly base: KnowledgeBase
   /** Absolute path without symbolic links. */
   readonly folder: string
   readonly folderId: string
   readonly reader: FolderReader
+}
+
+/** A folder, and the documents to compare it with. */
+interface Comparison {
+  readonly state: FolderState
+  readonly plan: SyncPlan
+  readonly outcome: SyncOutcome
+  /** Returns the result if this part of the plan was applied. */
+  resultOf(applied: SyncPlan): SyncResult
 }
 
 /** Base class of the command that syncs the documents of a folder with its files. */
@@ -53,21 +65,30 @@ export abstract class SyncCommand extends WbCommand {
 
   protected async sync(destination: Destination, path: string, flags: SyncFlags): Promise<void> {
     const folder = await this.#openFolder(path)
+    const synced = {
+      folder,
+      folderId: flags.as ?? folderIdOf(folder),
+      reader: new FolderReader(folder),
+    }
+    const isWorkspaceNamed = this.profile.workspace !== undefined
+    if (flags['dry-run'] && flags.create) {
+      const base = await findBaseIfPresent({ ...destination, isWorkspaceNamed })
+      return this.#preview(base, synced, flags)
+    }
     const { client, signal } = this
     const { base, created } = await findOrCreateBase({
       client,
       signal,
       ...destination,
-      isWorkspaceNamed: this.profile.workspace !== undefined,
+      isWorkspaceNamed,
       workspace: () => this.workspaceOrDefault(),
       confirm: async question => !flags['dry-run'] && (flags.create || (await this.askYesNo(question))),
     })
+    if (flags['dry-run']) return this.#preview(base, synced, flags)
     if (created) this.output.note(`  created knowledge base ${base.name}`)
-    const folderId = flags.as ?? folderIdOf(folder)
     storeIngestedFolders(this.profile, base, [folder])
-    const synced = { base, folder, folderId, reader: new FolderReader(folder) }
-    await this.#syncOnce(synced, flags)
-    if (flags.watch && !flags['dry-run']) await this.#watch(synced, flags)
+    await this.#syncOnce(base, synced, flags)
+    if (flags.watch) await this.#watch(base, synced, flags)
   }
 
   /** @throws UsageError  the folder does not exist, or is a file */
@@ -83,14 +104,44 @@ export abstract class SyncCommand extends WbCommand {
   }
 
   /** Compares the folder, and applies the changes. In later rounds of `--watch`, prints nothing if nothing changed. */
-  async #syncOnce(synced: SyncedFolder, flags: SyncFlags, isRepeated = false): Promise<void> {
-    const { base, folderId } = synced
+  async #syncOnce(
+    base: KnowledgeBase,
+    synced: SyncedFolder,
+    flags: SyncFlags,
+    isRepeated = false,
+  ): Promise<void> {
+    const { state, plan, outcome, resultOf } = await this.#compare(base, synced, flags)
+    const applied = { ...plan, deleted: await this.#confirmDeletions(plan, state, flags, isRepeated) }
+    await this.#apply(base, synced, applied, outcome).catch(error => {
+      if (!isInStep(applied)) this.#partial = resultOf(applied)
+      throw error
+    })
+    if (!isRepeated || !isInStep(applied)) printSyncResult(this.output, resultOf(applied))
+    const isComplete = outcome.tally.failed === 0 && plan.taken.length === 0
+    this.exitCode = isComplete ? exit.ok : exit.failed
+  }
+
+  /** Prints what would change. `base` is undefined if the knowledge base does not exist yet. */
+  async #preview(base: KnowledgeBase | undefined, synced: SyncedFolder, flags: SyncFlags): Promise<void> {
+    const { plan, resultOf } = await this.#compare(base, synced, flags)
+    printSyncResult(this.output, resultOf({ ...plan, ...nothing }))
+  }
+
+  async #compare(
+    base: KnowledgeBase | undefined,
+    { folderId, reader }: SyncedFolder,
+    flags: SyncFlags,
+  ): Promise<Comparison> {
     const startedMs = this.io.clock.now()
-    const { state, plan } = await this.#plan(synced, flags)
+    this.progress.spin('comparing')
+    const state = await reader.read(this.signal)
+    const all = base ? await this.#documentsOf(base) : []
+    this.progress.end()
+    const plan = planSync(state, all, { folderId, adopts: flags.adopt })
     const outcome = newOutcome()
     for (const problem of state.problems) outcome.tally.countFailure(problem)
     for (const skipped of state.skipped) outcome.tally.countSkipped(skipped)
-    const finish = (applied: SyncPlan): SyncResult => ({
+    const resultOf = (applied: SyncPlan): SyncResult => ({
       base,
       folderId,
       plan,
@@ -99,30 +150,15 @@ export abstract class SyncCommand extends WbCommand {
       isDryRun: flags['dry-run'],
       elapsedMs: this.io.clock.now() - startedMs,
     })
-    if (flags['dry-run']) return printSyncResult(this.output, finish({ ...plan, ...nothing }))
-    const applied = { ...plan, deleted: await this.#confirmDeletions(plan, state, flags, isRepeated) }
-    await this.#apply(synced, applied, outcome).catch(error => {
-      if (!isInStep(applied)) this.#partial = finish(applied)
-      throw error
-    })
-    if (!isRepeated || !isInStep(applied)) printSyncResult(this.output, finish(applied))
-    const isComplete = outcome.tally.failed === 0 && plan.taken.length === 0
-    this.exitCode = isComplete ? exit.ok : exit.failed
+    return { state, plan, outcome, resultOf }
   }
 
-  async #plan(
-    { base, folderId, reader }: SyncedFolder,
-    { adopt }: SyncFlags,
-  ): Promise<{ state: FolderState; plan: SyncPlan }> {
-    const { workspaceId, knowledgeBaseId } = base
-    this.progress.spin('comparing')
-    const state = await reader.read(this.signal)
+  async #documentsOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Promise<Document[]> {
     const all: Document[] = []
     const params = { workspaceId, knowledgeBaseId }
     for await (const document of this.client.items(documents.list, { params }, { signal: this.signal }))
       all.push(document)
-    this.progress.end()
-    return { state, plan: planSync(state, all, { folderId, adopts: adopt }) }
+    return all
   }
 
   /** Returns the documents that may be deleted. An empty folder can be a missing disk, so `--delete` is not enough then. */
@@ -140,7 +176,12 @@ export abstract class SyncCommand extends WbCommand {
     return (await this.askYesNo(`Delete ${target} whose files are gone?`, false)) ? deleted : []
   }
 
-  async #apply({ base, folderId }: SyncedFolder, plan: SyncPlan, outcome: SyncOutcome): Promise<void> {
+  async #apply(
+    base: KnowledgeBase,
+    { folderId }: SyncedFolder,
+    plan: SyncPlan,
+    outcome: SyncOutcome,
+  ): Promise<void> {
     const { client, signal, progress } = this
     const total = plan.added.length + plan.changed.length + plan.renamed.length
     const showProgress = () => {
@@ -157,14 +198,14 @@ export abstract class SyncCommand extends WbCommand {
   }
 
   /** Repeats the comparison until the command is interrupted. Waits if the runtime is not available. */
-  async #watch(synced: SyncedFolder, flags: SyncFlags): Promise<void> {
+  async #watch(base: KnowledgeBase, synced: SyncedFolder, flags: SyncFlags): Promise<void> {
     const { signal, output } = this
     output.note(`  watching ${plainLine(synced.folder)}; Ctrl-C to stop`)
     const onUnwatched = () =>
       output.warn('  this system cannot watch the folder, so it is compared once a minute')
     for await (const _ of folderChanges(synced.folder, { signal, onUnwatched })) {
       try {
-        await this.#syncOnce(synced, flags, true)
+        await this.#syncOnce(base, synced, flags, true)
       } catch (error) {
         if (signal.aborted) return
         if (!isTemporaryFailure(error)) throw error

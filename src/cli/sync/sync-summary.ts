@@ -11,7 +11,8 @@ const namesMax = 20
 
 /** A comparison of a folder, and what was done. */
 export interface SyncResult {
-  readonly base: KnowledgeBase
+  /** Undefined in a dry run if the knowledge base does not exist yet. */
+  readonly base: KnowledgeBase | undefined
   readonly folderId: string
   readonly plan: SyncPlan
   /** The part of the plan that was applied: without deletions that were not confirmed. */
@@ -63,7 +64,7 @@ function printDeletionHint(output: Output, { base, plan, applied, outcome, isDry
   const kept = plan.deleted.length - applied.deleted.length
   if (!isDryRun && kept > 0)
     output.note(`  kept ${formatCounted(kept, 'document')} whose files are gone; add --delete to delete them`)
-  if (outcome.deleted > 0) output.suggest(`wb documents restore --kb ${base.name}`)
+  if (base && outcome.deleted > 0) output.suggest(`wb documents restore --kb ${base.name}`)
 }
 
 function countsOf({ plan, outcome, isDryRun }: SyncResult): Record<string, number> {
@@ -102,7 +103,7 @@ function syncResultJson(result: SyncResult) {
   const { base, folderId, plan, applied, outcome, isDryRun, elapsedMs } = result
   const { unchanged, duplicates, skipped, failed } = countsOf(result)
   return {
-    knowledgeBaseId: base.knowledgeBaseId,
+    knowledgeBaseId: base?.knowledgeBaseId ?? null,
     folder: folderId,
     dryRun: isDryRun,
     plan: {
