@@ -18,7 +18,7 @@ export function printBackup(
   output.reportSaved(
     value,
     path,
-    `backed up ${dataDir} to ${path} (${formatByteSize(bytes)}), and read it back`,
+    `backed up ${dataDir} to ${path} (${formatByteSize(bytes)}), and verified it`,
   )
   if (output.json) return
   output.note(`  contains: ${summarizeNames(names)}`)
