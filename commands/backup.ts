@@ -12,7 +12,7 @@ import { backUpDataDir, readConfig } from '../src/cli/local.ts'
 export default class Backup extends WbCommand {
   static override summary = 'back up the data directory to a file'
   static override description =
-    'Writes one file with everything that is stored, workbase.yaml, provider keys, secrets and added models. The server and other commands can run in the meantime. The backup is a snapshot: it contains everything that was confirmed before. It is read back and its store is checked before it gets its name. The file is a compressed tar archive that only you can read.'
+    'Writes one file with the store, workbase.yaml, provider keys, secrets and added models. The server and other commands can run in the meantime. The backup is a snapshot: it contains every change that was confirmed before. The command verifies it before it replaces an earlier file. The file is a compressed tar archive that only you can read.'
   static override examples = ['wb backup workbase.tar.gz', 'wb backup workbase.tar.gz --force']
   static override args = { file: Args.string({ required: true, description: 'file to write' }) }
   static override flags = { force: Flags.boolean({ summary: 'replace FILE if it exists' }) }

@@ -31,7 +31,7 @@ export default class DocumentsDelete extends WbCommand {
   }
   static override flags = {
     kb: kbFlag,
-    permanently: Flags.boolean({ summary: 'delete for good, also documents that were deleted before' }),
+    permanently: Flags.boolean({ summary: 'delete permanently, also documents in the trash' }),
     yes: yesFlag,
   }
 

@@ -13,7 +13,7 @@ import { formatCounted } from '../../src/cli/terminal/output.ts'
 export default class KbExport extends WbCommand {
   static override summary = 'write a knowledge base to a file'
   static override description =
-    'The file contains the settings, documents, chunks, vectors and access lists, but no secrets. wb kb import reads it without a request to an embedding service. You get only what you may see. If the command is interrupted, run it again to continue. The file is read back before it gets its name.'
+    'The file contains the settings, documents, chunks, vectors and access lists, but no secrets. wb kb import needs no request to an embedding service to read it. It contains only what you may see. If the command is interrupted, run it again to continue.'
   static override examples = [
     'wb kb export handbook handbook.wbkb',
     'wb kb export handbook handbook.wbkb --all --force',

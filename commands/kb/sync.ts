@@ -6,9 +6,9 @@ import { yesFlag } from '../../src/cli/command/flags.ts'
 import { SyncCommand } from '../../src/cli/sync/sync-command.ts'
 
 export default class KbSync extends SyncCommand {
-  static override summary = 'keep a knowledge base in step with a folder'
+  static override summary = 'sync a knowledge base with a folder'
   static override description =
-    'Adds, replaces and renames the documents of a folder, so that they match its files. Deletes documents whose files are gone after you confirm it. Documents from elsewhere are not changed.'
+    'Adds, replaces and renames the documents of a folder, so that they match its files. After you confirm it, deletes documents whose files are gone. Does not change other documents.'
   static override examples = [
     'wb kb sync handbook ./docs --create',
     'wb kb sync handbook ./docs --dry-run',
@@ -22,9 +22,9 @@ export default class KbSync extends SyncCommand {
     create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
     'dry-run': Flags.boolean({ summary: 'show what would change, and change nothing' }),
     delete: Flags.boolean({ summary: 'delete documents whose files are gone, without asking' }),
-    watch: Flags.boolean({ summary: 'continue when files change, until Ctrl-C' }),
+    watch: Flags.boolean({ summary: 'keep syncing when files change, until Ctrl-C' }),
     adopt: Flags.boolean({
-      summary: 'take over documents with the names of files that were ingested without sync',
+      summary: 'take over documents with the same names that you ingested without sync',
     }),
     as: Flags.string({
       summary: 'ID of the folder, to sync it from several machines [its name and a hash of its path]',

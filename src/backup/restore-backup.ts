@@ -17,7 +17,7 @@ import { checkStore, installStore, isNewStore, isStoreInUse } from '../storage/o
 import type { StoreLocation } from '../storage/storage-driver.ts'
 import { type Manifest, readBackup, storeName } from './backup-file.ts'
 import { isDamaged, syncFile } from './create-backup.ts'
-import { damaged } from './tar.ts'
+import { damagedBackup } from './tar.ts'
 
 export interface RestoreOptions {
   readonly dataDir: string
@@ -69,7 +69,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       if (isElsewhere && !(await isNewStore(location)))
         throw new WbError(
           'conflict',
-          `the configuration puts the store at ${location.path}, where a store is`,
+          `the configuration puts the store at ${location.path}, where a store already exists`,
           {
             hint: 'Move that store away, or change controlPlane.path, then restore again.',
           },
@@ -101,7 +101,7 @@ async function unpack(path: string, folder: string, signal: AbortSignal): Promis
 
 async function requireSoundStore(path: string): Promise<void> {
   const report = await checkStore({ driver: 'sqlite', path })
-  if (!report || isDamaged(report)) throw damaged('its store is damaged')
+  if (!report || isDamaged(report)) throw damagedBackup('its store is damaged')
   if (report.schema > report.known)
     throw new WbError('archive_not_supported', 'the backup was created by a newer version of Workbase')
 }

@@ -519,7 +519,7 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/reindex',
     summary: 'Reindex a knowledge base',
     description:
-      'Starts a job that splits the documents into chunks with the current settings of the chunking service, and embeds the chunks that changed. With `chunkingServiceId`, the knowledge base uses this service from now on. With `embeddingServiceId`, the job embeds all chunks with this service, and the knowledge base changes to it when all vectors are complete. Until then, searches use the previous chunks of a document, and the previous embedding service. Documents can be ingested, changed and deleted in the meantime. If the job fails, start it again: it continues with what is left. A caller who may see only some documents gets `forbidden`, because the job counts all of them. With row-level access, a new embedding service also needs `manage:access`.',
+      'Starts a job that splits the documents into chunks with the current settings of the chunking service, and embeds the chunks that changed. With `chunkingServiceId`, the knowledge base uses this service from now on. With `embeddingServiceId`, the job embeds all chunks with this service, and the knowledge base changes to it when all vectors are complete. Until then, searches use the previous chunks of a document, and the previous embedding service. Documents can be ingested, changed and deleted in the meantime. If the job fails, start it again: it continues where it stopped. A caller who may see only some documents gets `forbidden`, because the job counts all of them. With row-level access, a new embedding service also needs `manage:access`.',
     access: needs('write:kb'),
     body: { ...json, mode: 'strict', schema: ReindexRequest },
     replies: { 202: z.object({ job: Job }) },
@@ -619,7 +619,7 @@ export const kb = {
     query: z.object({
       cursor: z.string().min(1).optional(),
       all: z.enum(['true', 'false']).optional().meta({
-        description: '`true` to export also what you may not see; needs the scope `manage:access`',
+        description: '`true` to also export what you may not see; needs the scope `manage:access`',
       }),
     }),
     replies: {

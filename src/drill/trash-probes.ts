@@ -35,7 +35,7 @@ function withDeleted(
       const { body } = await run.asOperator('trash.list', { params, query: { limit: documentsMax } })
       const entryIds = (body.items as { entryId: string }[]).map(({ entryId }) => entryId)
       await execute(context, { params, documents, entryIds })
-      // If the runtime leaks, a probe may have restored or deleted documents for good.
+      // If the runtime leaks, a probe may have restored or documents permanently.
       if (entryIds.length > 0) await run.asOperator('trash.bulkRestore', { params, body: { entryIds } })
     }
   }

@@ -78,7 +78,7 @@ function cellOf(text: string): string {
   return text.replace(/\s+/g, ' ').trim().replace(/[\\|]/g, '\\$&')
 }
 
-/** Returns rows as a table in Markdown, the first as its heads. Omits rows without text. */
+/** Returns rows as a table in Markdown, the first as its header. Omits rows without text. */
 export function markdownTable(rows: readonly (readonly string[])[]): string {
   const filled = rows.map(row => row.map(cellOf)).filter(row => row.some(cell => cell !== ''))
   const width = filled.reduce(

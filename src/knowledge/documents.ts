@@ -53,9 +53,9 @@ export type ContentCaller = Pick<Caller, 'rowAccess'>
 export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 
 export interface DeletionOptions {
-  /** True to delete documents for good; otherwise, they can be restored. */
+  /** True to delete documents permanently; otherwise, they can be restored. */
   readonly permanently?: boolean
-  /** ID that documents have in common that were deleted together; by default, a new one. */
+  /** ID shared by documents that were deleted together; by default, a new one. */
   readonly deletionId?: string | undefined
 }
 

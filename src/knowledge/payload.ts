@@ -17,14 +17,14 @@ export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-/** The headings and table heads that a chunk belongs to. */
+/** The headings and column headers that a chunk belongs to. */
 export interface ChunkContext {
   readonly section?: string | undefined
   readonly tableHeads?: string | undefined
 }
 
 /**
- * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the heads of
+ * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the column headers of
  * its table. Null if there are none.
  */
 export function contextOfChunk(title: string | null, { section, tableHeads }: ChunkContext): string | null {

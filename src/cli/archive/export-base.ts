@@ -18,7 +18,7 @@ interface ExportOptions {
   readonly base: KnowledgeBase
   /** Absolute path of the file. */
   readonly path: string
-  /** True to export also what the caller may not see. */
+  /** True to also export what the caller may not see. */
   readonly all: boolean
   readonly signal: AbortSignal
   onProgress(bytes: number): void

@@ -140,7 +140,7 @@ function rule({ chunks }: NamedPreview, at: number, width: number): string {
   return truncate(label + '─'.repeat(Math.max(0, width - label.length)), width)
 }
 
-/** Returns the section and the heads of the table of a chunk, which are embedded with it. */
+/** Returns the section and the column headers of a chunk, which are embedded with it. */
 function labelOf({ chunks }: NamedPreview, at: number): string {
   const { section, tableHeads } = chunks[at]!
   return plainLine([section?.replaceAll(' > ', ' › '), tableHeads].filter(Boolean).join(' · '))

@@ -15,7 +15,7 @@ type BulkDeleteResult = ReplyBody<typeof documents.bulkDelete>
 /**
  * Deletes documents of one or more knowledge bases, in batches. Continues if a document cannot be deleted.
  *
- * @param permanently  true to delete them for good; otherwise, they can be restored together
+ * @param permanently  true to delete them permanently; otherwise, they can be restored together
  */
 export async function deleteDocuments(
   client: Client,
@@ -40,7 +40,7 @@ export async function deleteDocuments(
   return result
 }
 
-/** Documents to delete, and deleted documents to delete for good. */
+/** Documents to delete, and documents in the trash to delete permanently. */
 export interface DeletionTargets {
   readonly live: readonly Document[]
   readonly entries: readonly TrashEntry[]
@@ -72,7 +72,7 @@ export async function findDeletionTargets(
   return { live, entries }
 }
 
-/** Deletes documents, and entries of the trash for good. Continues if one cannot be deleted. */
+/** Deletes documents, and deletes entries of the trash permanently. Continues if one cannot be deleted. */
 export async function deleteTargets(
   client: Client,
   { live, entries }: DeletionTargets,

@@ -75,7 +75,7 @@ export function restoreEntries(
   })
 }
 
-/** Deletes deleted documents for good, in batches. Continues if one cannot be deleted. */
+/** Permanently deletes documents in the trash, in batches. Continues if one cannot be deleted. */
 export function purgeEntries(client: Client, entries: readonly TrashEntry[]): Promise<TrashChange<string>> {
   return changeInBatches(entries, async (params, entryIds) => {
     const { deleted, failed } = await client.call(trash.bulkDelete, { params, body: { entryIds } })

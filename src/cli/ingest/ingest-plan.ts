@@ -175,7 +175,7 @@ export function printIngestPlan(output: Output, plan: IngestPlan, pricePerMillio
         : `about ${formatCost(cost)} (${pricePerMillionTokens} per million tokens)`,
   })
   if (!output.json && cost === undefined && !isLocal)
-    output.note('  For the cost, add the price of a million tokens: --price NUMBER')
+    output.note('  To estimate the cost, add the price per million tokens: --price NUMBER')
 }
 
 /** Formats a cost with at least two digits that are not zero. */

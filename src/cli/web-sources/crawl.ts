@@ -136,7 +136,7 @@ class Crawler {
           kind: 'skipped',
           url: page.url.href,
           category: 'further pages',
-          reason: `more than ${this.selection.pagesMax}; add --max-pages`,
+          reason: `more than ${this.selection.pagesMax}; raise --max-pages`,
         }
     }
   }
@@ -229,7 +229,7 @@ class Crawler {
         kind: 'skipped',
         url: page.url.href,
         category: 'pages with noindex',
-        reason: 'not for search indexes',
+        reason: 'the page asks not to be indexed',
       }
       return
     }
@@ -257,7 +257,7 @@ class Crawler {
 
   async #fetch({ url, scope, linksLeft }: QueuedPage): Promise<FetchedPage | UnchangedPage> {
     if (this.#bytesLeft <= 0)
-      throw new SourceProblem('payload_too_large', 'the pages before it were too large')
+      throw new SourceProblem('payload_too_large', 'the pages before it reached the total size limit')
     requireWebUrl(url)
     await this.#requireAllowed(url)
     for (let retries = 0; ; retries++) {

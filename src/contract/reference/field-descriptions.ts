@@ -371,15 +371,15 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
   parser:
     'How text is extracted: `native` reads text formats, `docling` calls a document converter, and `auto` chooses between them.',
   deleted: 'Identifiers of the documents that were deleted.',
-  'trash.bulkDelete.deleted': 'Identifiers of the entries that were deleted for good.',
+  'trash.bulkDelete.deleted': 'Identifiers of the entries that were deleted permanently.',
   restored: 'Documents that were restored.',
   entryId:
     'Identifier of the entry in the trash. If a document is deleted several times, it has several entries.',
   entryIds: 'Identifiers of the entries, from the list of the trash.',
   deletionId:
-    'Identifier that documents have in common that were deleted together. To delete documents together in several requests, send the same UUID.',
+    'Identifier shared by documents that were deleted together. To delete documents together in several requests, send the same UUID.',
   deletedAt: 'Time of the deletion.',
-  permanently: 'True to delete the documents for good, so that they cannot be restored.',
+  permanently: 'True to delete the documents permanently, so that they cannot be restored.',
   'TrashEntry.expiresAt': 'Time from which the document can no longer be restored.',
   'TrashEntry.document': 'The document before its deletion.',
   'records.delete.deleted': 'False if there was no such record.',

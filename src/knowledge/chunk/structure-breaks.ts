@@ -29,7 +29,7 @@ type LineKind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close' | 'table
 /**
  * Finds the starts of sections, blocks, list items, table rows, lines and sentences of a Markdown text or of prose.
  *
- * The breaks between a heading and its text, and between the heads of a table and its first row, are weak. In fenced code, blank
+ * The breaks between a heading and its text, and between the header of a table and its first row, are weak. In fenced code, blank
  * lines are better breaks than others. Takes linear time.
  */
 export function findStructure(text: string): TextBreaks {
@@ -112,7 +112,7 @@ interface LineContext {
   readonly isInList: boolean
   readonly endsWithColon: boolean
   readonly isSentence: boolean
-  /** True for rows of a table after the first one below its heads. */
+  /** True for rows of a table after the first one below its header. */
   readonly isBodyRow: boolean
   readonly isTableStart: boolean
 }

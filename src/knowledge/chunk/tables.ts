@@ -1,13 +1,13 @@
 import type { ChunkSpan } from './chunker.ts'
 import { nextLine } from './space.ts'
 
-/** Maximum length of the heads of a table, in UTF-16 units. The rest is cut. */
+/** Maximum length of the column headers of a table, in UTF-16 units. The rest is cut. */
 const headsCharsMax = 300
 const fencePattern = /^ {0,3}(`{3,}|~{3,})/
 /** Maximum length of the part of a line in which a fence is searched. */
 const fenceLineChars = 200
 
-/** A Markdown table. Its first line contains its heads, and its second line is the delimiter row. */
+/** A Markdown table. Its first line contains its column headers, and its second line is the delimiter row. */
 export interface MarkdownTable {
   readonly start: number
   /** Offset after the delimiter row. */
@@ -48,7 +48,7 @@ export function* findTables(text: string): Generator<MarkdownTable> {
 }
 
 /**
- * Returns the heads of the table in which each span starts, such as `Name | Role`; undefined if a span starts outside of the body
+ * Returns the column headers of the table in which each span starts, such as `Name | Role`; undefined if a span starts outside of the body
  * of a table.
  *
  * @param spans  with ascending starts

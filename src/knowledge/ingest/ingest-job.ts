@@ -213,7 +213,7 @@ export class IngestJob {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
       const embedded = await reused.embed(batch, claim.signal, {
-        patience: 'job',
+        retryPolicy: 'job',
         onRequest: () => {
           work.report = reportRequest(work.report)
         },

@@ -180,7 +180,7 @@ export class ReindexJob {
     const embedder = this.parts.openEmbedder(service)
     const embedded =
       missing.length > 0
-        ? await embedder.embed(missing.map(toModelText), signal, 'document', { patience: 'job' })
+        ? await embedder.embed(missing.map(toModelText), signal, 'document', { retryPolicy: 'job' })
         : []
     const added = embedded.values()
     return passages.map(passage => ({

@@ -41,7 +41,7 @@ export interface TrashParts {
   readonly bases: KnowledgeBases
   readonly space: VectorSpace
   readonly trash: {
-    /** Hours for which deleted documents are kept; 0 to delete documents for good. */
+    /** Hours for which deleted documents are kept; 0 to delete documents permanently. */
     readonly retentionHours: number
     /** Maximum number of deleted documents of all workspaces. */
     readonly documentsMax: number
@@ -67,7 +67,7 @@ interface RestoredChunks {
 }
 
 /**
- * Deleted documents, which can be restored until they expire. A caller sees those that it could see as documents. No search, list
+ * Deleted documents, which can be restored until they expire. A caller sees only those that it could see before. No search, list
  * or count of documents includes them.
  *
  * @see docs/decisions/0058-trash.md
@@ -101,7 +101,7 @@ export class Trash {
   }
 
   /**
-   * Lists the deleted documents that the caller may see, the first deleted first.
+   * Lists the deleted documents that the caller may see, in order of deletion.
    *
    * @throws knowledge_base_not_found, policy_principal_required
    */
@@ -174,7 +174,7 @@ export class Trash {
     return this.#forEach(entryIds, entryId => this.restore({ ...baseKey, entryId }, caller))
   }
 
-  /** Deletes deleted documents for good, one by one. Continues after a failure. Returns the IDs of the entries. */
+  /** Permanently deletes documents in the trash, one by one. Continues after a failure. Returns the IDs of the entries. */
   async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ContentCaller) {
     await this.#parts.bases.get(baseKey.workspaceId, baseKey.knowledgeBaseId)
     return this.#forEach(entryIds, async entryId => {
