@@ -13,7 +13,9 @@ export default class KbImport extends WbCommand {
   static override description =
     'Checks the whole file first, and changes nothing if it is damaged. Vectors are stored as they are. If the command is interrupted, the knowledge base is marked as incomplete; run the command again to continue. A file from a workspace with row-level access needs manage:access, and a workspace with row-level access.'
   static override examples = ['wb kb import handbook.wbkb', 'wb kb import handbook.wbkb --name handbook_copy']
-  static override args = { file: Args.string({ required: true, description: 'file that wb kb export wrote' }) }
+  static override args = {
+    file: Args.string({ required: true, description: 'file that wb kb export wrote' }),
+  }
   static override flags = {
     name: Flags.string({ summary: 'name of the knowledge base [as in the file]' }),
     embedding: Flags.string({

@@ -36,7 +36,10 @@ const PreviewedChunk = z
       description: 'number of tokens of the built-in sentence model, which reads at most 254 with the title',
     }),
     section: z.string().nullable().meta({ description: 'headings at the start of the chunk' }),
-    tableHeads: z.string().nullable().meta({ description: 'column headers of the table in which the chunk starts' }),
+    tableHeads: z
+      .string()
+      .nullable()
+      .meta({ description: 'column headers of the table in which the chunk starts' }),
     page: z.int().nullable().meta({ description: 'page of the file in which the chunk starts' }),
     slide: z.int().nullable().meta({ description: 'slide in which the chunk starts' }),
     sheet: z.string().nullable().meta({ description: 'worksheet in which the chunk starts' }),

@@ -237,7 +237,8 @@ export const documents = {
     access: needs('write:ingest'),
     query: z.object({
       permanently: z.enum(['true', 'false']).optional().meta({
-        description: '`true` to delete the document permanently; otherwise, it can be restored from the trash',
+        description:
+          '`true` to delete the document permanently; otherwise, it can be restored from the trash',
       }),
     }),
     replies: { 204: null },
