@@ -74,7 +74,7 @@ export function openHostedEmbedder(
             onRequest?.()
             return client.post(dialect.path, body, batchSignal)
           }
-          // A person waits for the vector of a query, so it does not wait for requests with documents.
+          // Do not delay queries by requests with documents, because a user waits for the answer.
           const response = await (purpose === 'query' ? send() : pace.limit(batchSignal, send))
           const vectors = vectorsIn(response, service, dialect, batch.length)
           onVectors?.(batch, vectors)

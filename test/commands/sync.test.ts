@@ -23,7 +23,7 @@ interface SyncedDocument {
   readonly metadata: Record<string, string>
 }
 
-/** A sandbox with a knowledge base, and a folder of two files that is in step with it. */
+/** A sandbox with a knowledge base, and a folder of two files that was synced to it. */
 const synced = sandboxFactory(async sandbox => {
   write(sandbox, 'guide/keys.md', '# Keys\n\nAll about keys.\n')
   write(sandbox, 'roles.md', '# Roles\n\nAll about roles.\n')

@@ -16,7 +16,7 @@ const activities: Readonly<Record<IngestStage, string>> = {
   writing: 'storing its chunks',
 }
 
-/** Returns the fields of a document that explain how it was ingested, in words. */
+/** Returns the fields of a document that explain how it was ingested. */
 export function explanationFields(
   document: Document,
   { status, report, job }: DocumentExplanation,

@@ -14,7 +14,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import { applyPlan, newOutcome, type SyncOutcome } from './apply-plan.ts'
 import { FolderReader, type FolderState } from './folder-files.ts'
 import { folderIdOf } from './folder-id.ts'
-import { isInStep, planSync, type SyncPlan } from './sync-plan.ts'
+import { isEmptyPlan, planSync, type SyncPlan } from './sync-plan.ts'
 import { printPlan, printSyncResult, type SyncResult } from './sync-summary.ts'
 import { folderChanges } from './watch-folder.ts'
 
@@ -40,7 +40,7 @@ interface SyncedFolder {
   readonly reader: FolderReader
 }
 
-/** Base class of the command that keeps the documents of a folder in step with its files. */
+/** Base class of the command that syncs the documents of a folder with its files. */
 export abstract class SyncCommand extends WbCommand {
   /** Result of the work that was completed before an error. */
   #partial: SyncResult | undefined
@@ -99,13 +99,13 @@ export abstract class SyncCommand extends WbCommand {
       isDryRun: flags['dry-run'],
       elapsedMs: this.io.clock.now() - startedMs,
     })
-    if (flags['dry-run']) return printSyncResult(this.output, finish({ ...plan, ...nothing }))
+    if (flags['dry-run']) return printSyncResult(this.output, finish({ ...plan, ...emptyPlan }))
     const applied = { ...plan, deleted: await this.#confirmDeletions(plan, state, flags, isRepeated) }
     await this.#apply(synced, applied, outcome).catch(error => {
-      if (!isInStep(applied)) this.#partial = finish(applied)
+      if (!isEmptyPlan(applied)) this.#partial = finish(applied)
       throw error
     })
-    if (!isRepeated || !isInStep(applied)) printSyncResult(this.output, finish(applied))
+    if (!isRepeated || !isEmptyPlan(applied)) printSyncResult(this.output, finish(applied))
     const isComplete = outcome.tally.failed === 0 && plan.taken.length === 0
     this.exitCode = isComplete ? exit.ok : exit.failed
   }
@@ -175,4 +175,4 @@ export abstract class SyncCommand extends WbCommand {
   }
 }
 
-const nothing = { added: [], changed: [], renamed: [], retired: [], deleted: [] } as const
+const emptyPlan = { added: [], changed: [], renamed: [], retired: [], deleted: [] } as const

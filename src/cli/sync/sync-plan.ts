@@ -2,7 +2,7 @@ import { extensionOf } from '../../base/file-extension.ts'
 import type { Document } from '../../contract/documents.ts'
 import type { FolderFile, FolderState } from './folder-files.ts'
 
-/** Metadata field with the ID of the folder that a document is kept in step with. */
+/** Metadata field with the ID of the folder that a document is synced with. */
 export const folderKey = 'syncFolder'
 /** Metadata field with the SHA-256 of the bytes of the file. */
 export const hashKey = 'fileHash'
@@ -114,7 +114,7 @@ export function planSync(
 }
 
 /** Returns true if a plan changes nothing. */
-export function isInStep({ added, changed, renamed, deleted }: SyncPlan): boolean {
+export function isEmptyPlan({ added, changed, renamed, deleted }: SyncPlan): boolean {
   return added.length + changed.length + renamed.length + deleted.length === 0
 }
 

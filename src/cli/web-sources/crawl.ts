@@ -20,7 +20,7 @@ import { SourceProblem } from './source-problem.ts'
 export const pagesDefault = 100
 /** Shortest time between two requests, unless the site requests a longer one. */
 const requestDelayMs = 200
-/** Longest time to wait for a server that asks to be asked later. */
+/** Longest pause before a retry that a server can request. */
 const retryWaitMaxMs = 30_000
 const retriesMax = 2
 /** Maximum number of bytes that one command reads. */

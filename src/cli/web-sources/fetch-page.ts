@@ -167,9 +167,9 @@ async function readResponse(
   return { url, bytes, mediaType, charset, version, robotsHeader: headers.get('x-robots-tag') }
 }
 
-/** A response with another status than 200. */
+/** A response with a status other than 200. */
 export class HttpProblem extends SourceProblem {
-  /** Time after which the server wants to be asked again; undefined if it names none. */
+  /** Pause before a retry that the server requests; undefined if it requests none. */
   readonly retryAfterMs: number | undefined
 
   constructor(

@@ -9,10 +9,10 @@ const htmlCharsMax = 5_000_000
 /** Longer titles are cut. */
 const titleCharsMax = 500
 
-/** Declarations of a page in its head, and its links. */
+/** Metadata and links of a page. */
 export interface PageContent {
   readonly title: string | null
-  /** URL under which the page wants to be known; null if it declares none. */
+  /** Canonical URL that the page declares; null if it declares none. */
   readonly canonical: URL | null
   /** Pages that it links to, without fragments; empty if it asks not to follow its links. */
   readonly links: readonly URL[]

@@ -306,7 +306,7 @@ export class Importer {
     throw concurrentChange()
   }
 
-  /** Nothing may become more visible by an import. */
+  /** Ensures that an import does not make documents more visible. */
   async #requireRights(workspaceId: string, isRestricted: boolean, caller: ImportCaller): Promise<void> {
     if (!isRestricted) return
     authorize({ rule: needs('manage:access'), workspaceId }, caller)
