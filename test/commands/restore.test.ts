@@ -57,7 +57,7 @@ test('names a document that cannot be restored, and restores the others', async 
   expect(stderr).toContain('1 of 2 documents were not restored')
 })
 
-test('--permanently deletes documents for good, also from the trash', async () => {
+test('--permanently deletes documents, also from the trash', async () => {
   const sandbox = await handbook()
   await sandbox.serve()
   await sandbox.wb(['documents', 'delete', 'keys.md', '--yes'])

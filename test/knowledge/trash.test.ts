@@ -121,7 +121,7 @@ test('documents that were deleted together have one deletion ID', async () => {
   expect(alone).not.toBe(second)
 })
 
-test('a permanent deletion leaves nothing to restore, and an entry can be deleted for good', async () => {
+test('a permanent deletion leaves nothing to restore, and an entry can be deleted permanently', async () => {
   const wb = await open()
   const base = await makeBase(wb)
   const [one, two, three] = await Promise.all(
@@ -141,7 +141,7 @@ test('a permanent deletion leaves nothing to restore, and an entry can be delete
   expect(await restoreAll(wb, base).catch(error => error.code)).toBe('validation_error')
 })
 
-test('a document whose ingest has not finished is deleted for good', async () => {
+test('a document whose ingest has not finished is deleted permanently', async () => {
   const wb = await open({ server: false })
   const base = await makeBase(wb)
   const { body } = await wb.send(`POST ${base.path}/ingest?async=true`, { text: 'Later.' })
@@ -166,7 +166,7 @@ test('entries expire after the retention time, and are then deleted from the sto
   await waitUntil(() => storedRows(wb) === 0)
 })
 
-test('with a retention of 0 hours, documents are deleted for good', async () => {
+test('with a retention of 0 hours, documents are deleted permanently', async () => {
   const wb = await open({ config: { runtime: { trash: { retentionHours: 0 } } } })
   const base = await makeBase(wb)
   const { documentId } = (await base.ingest('Gone.')).document

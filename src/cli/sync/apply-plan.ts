@@ -54,7 +54,7 @@ export async function applyPlan(
   const files = [...changed.map(({ file }) => file), ...added]
   const sources = readSources(files, path => replaced.get(path)?.at(-1), target.folderId)
   await ingestAll({ client, base, signal, usesJobs: false }, sources, tally, onStep)
-  // The new text of such a file is stored under another name, so the old one belongs to no file any more.
+  // The new text of such a file is stored under another name, so the old document no longer belongs to a file.
   const isRetired = new Set(retired)
   const outdated = tally.sameText
     .flatMap(({ path }) => replaced.get(path) ?? [])

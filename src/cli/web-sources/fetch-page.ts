@@ -15,7 +15,7 @@ export const pageBytesMax = 40_000_000
 /** Maximum time for a page with all its redirects. */
 const pageTimeoutMs = 60_000
 const redirectsMax = 10
-/** Maximum length of a URL. Longer URLs are usually generated without end. */
+/** Maximum length of a URL. Longer ones usually come from pages that generate links endlessly. */
 export const urlCharsMax = 2_000
 
 /** Name under which pages are requested, and which rules in `robots.txt` can name. */
