@@ -11,7 +11,7 @@ import { restoreDataDir } from '../src/cli/local.ts'
 export default class Restore extends WbCommand {
   static override summary = 'restore the data directory from a backup'
   static override description =
-    'Checks the whole backup first, and changes nothing if it is damaged. Files that are in the data directory are moved to a folder in it, and nothing is deleted. Stop wb serve first. Restore only backups that you trust: workbase.yaml can start programs, and the API keys of the backup become valid again.'
+    'Checks the whole backup first, and changes nothing if it is damaged. Moves the current files of the data directory to a folder in it, and deletes nothing. Stop wb serve first. Restore only backups that you trust: workbase.yaml can start programs, and the API keys of the backup become valid again.'
   static override examples = [
     'wb restore workbase.tar.gz',
     'wb restore workbase.tar.gz --data-dir ./restored',

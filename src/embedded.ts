@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PolicyExplanation } from './access/policy/explain.ts'
 import type { Manifest } from './backup/backup-file.ts'
-import type { Backup } from './backup/create-backup.ts'
-import type { Restored } from './backup/restore-backup.ts'
+import type { DataDirBackup } from './backup/create-backup.ts'
+import type { RestoredDataDir } from './backup/restore-backup.ts'
 import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { isProcessRunning } from './base/is-process-running.ts'
 import { createLog, type LogLevel } from './base/log.ts'
@@ -371,7 +371,7 @@ export async function backUpDataDir(
   { dataDir }: LocalRuntimeOptions,
   { config }: LocalConfig,
   { path, clock, signal }: { path: string; clock: Clock; signal: AbortSignal },
-): Promise<Backup> {
+): Promise<DataDirBackup> {
   const [{ createBackup }, { packageVersion }] = await Promise.all([
     import('./backup/create-backup.ts'),
     import('./base/package.ts'),
@@ -394,7 +394,7 @@ export async function restoreDataDir(
     clock,
     ...rest
   }: { path: string; clock: Clock; signal: AbortSignal; confirm: (manifest: Manifest) => Promise<void> },
-): Promise<Restored> {
+): Promise<RestoredDataDir> {
   const { restoreBackup } = await import('./backup/restore-backup.ts')
   const { dataDir } = options
   const locate = (folder: string) =>

@@ -10,7 +10,7 @@ import { jobs } from '../../src/contract/jobs.ts'
 export default class JobsList extends WbCommand {
   static override summary = 'list the jobs of a workspace, newest first'
   static override description =
-    'A terminal shows the first characters of the IDs, with which other commands find a job. Also prints the progress of sentence vectors, which are computed in the background after an ingest. They are not jobs: with --json, and in a pipe, stdout contains only jobs.'
+    'In a terminal, IDs are shortened to their first characters, which other commands accept. Also prints the progress of sentence vectors, which are computed in the background after an ingest. They are not jobs: with --json, and in a pipe, stdout contains only jobs.'
   static override examples = ['wb jobs list', 'wb jobs list --limit 10 --json']
   static override flags = { limit: limitFlag }
 

@@ -19,7 +19,7 @@ export default class KbImport extends WbCommand {
   static override flags = {
     name: Flags.string({ summary: 'name of the knowledge base [as in the file]' }),
     embedding: Flags.string({
-      summary: 'embedding service name or ID [one with the same model]',
+      summary: 'embedding service name or ID [a service with the same model]',
       helpValue: 'NAME',
     }),
   }

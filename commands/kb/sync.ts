@@ -24,7 +24,7 @@ export default class KbSync extends SyncCommand {
     delete: Flags.boolean({ summary: 'delete documents whose files are gone, without asking' }),
     watch: Flags.boolean({ summary: 'sync again when files change, until Ctrl-C' }),
     adopt: Flags.boolean({
-      summary: 'take over documents with the names of files that were ingested without sync',
+      summary: 'take over documents with the same names that you ingested without sync',
     }),
     as: Flags.string({
       summary: 'ID of the folder, to sync it from several machines [its name and a hash of its path]',

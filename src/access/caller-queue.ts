@@ -11,7 +11,7 @@ export interface QueuedCaller {
   readonly signal: AbortSignal
 }
 
-/** Returns the name by which a caller takes turns with the other callers of a workspace. */
+/** Returns the key that distinguishes a caller from others when callers of a workspace take turns. */
 export function queueMember({ auth, client }: Pick<QueuedCaller, 'auth' | 'client'>): string {
   return subjectName(auth) ?? `anonymous ${client}`
 }

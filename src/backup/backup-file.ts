@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib'
 import { isObject } from '../base/is-object.ts'
 import { parseJson } from '../base/parse-json.ts'
 import { WbError } from '../contract/errors.ts'
-import { damaged, type ReadTarFile, readTar, type TarFile } from './tar.ts'
+import { damagedBackup, type ReadTarFile, readTar, type TarFile } from './tar.ts'
 
 /** Name of the store in a backup, whatever its name is on disk. */
 export const storeName = 'workbase.db'
@@ -53,12 +53,12 @@ export async function readBackup(
   let manifest: Manifest | undefined
   try {
     for await (const file of readTar(gunzip)) {
-      if (manifest) throw damaged()
+      if (manifest) throw damagedBackup()
       if (file.name === manifestName) {
         manifest = await readManifest(file)
         continue
       }
-      if (!isIncluded(file.name)) throw damaged(`it contains a file with the name '${file.name}'`)
+      if (!isIncluded(file.name)) throw damagedBackup(`it contains a file with the name '${file.name}'`)
       const { name, size, mode } = file
       const hash = createHash('sha256')
       await store({ name, size, mode, content: hashed(file.content, hash) })
@@ -90,11 +90,11 @@ async function* hashed(content: AsyncIterable<Buffer>, hash: { update(bytes: Buf
 }
 
 async function readManifest({ size, content }: ReadTarFile): Promise<Manifest> {
-  if (size > MANIFEST_BYTES_MAX) throw damaged()
+  if (size > MANIFEST_BYTES_MAX) throw damagedBackup()
   const parts: Buffer[] = []
   for await (const part of content) parts.push(part)
   const manifest = parseJson(Buffer.concat(parts).toString('utf8'))
-  if (!isObject(manifest) || manifest.format !== 'workbase-backup') throw damaged()
+  if (!isObject(manifest) || manifest.format !== 'workbase-backup') throw damagedBackup()
   if (manifest.version !== formatVersion)
     throw new WbError('archive_not_supported', 'the backup was created by a newer version of Workbase')
   return manifest as unknown as Manifest
@@ -102,8 +102,8 @@ async function readManifest({ size, content }: ReadTarFile): Promise<Manifest> {
 
 function convertReadError(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (code === 'Z_BUF_ERROR') return damaged('it is not complete', error)
+  if (code === 'Z_BUF_ERROR') return damagedBackup('it is not complete', error)
   if (code === 'Z_DATA_ERROR' && error instanceof Error && error.message === 'incorrect header check')
     return new WbError('archive_not_supported', 'the file is not a backup of Workbase', {}, { cause: error })
-  return code.startsWith('Z_') ? damaged(undefined, error) : error
+  return code.startsWith('Z_') ? damagedBackup(undefined, error) : error
 }

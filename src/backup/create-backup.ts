@@ -49,7 +49,7 @@ export interface BackupOptions {
 }
 
 /** A backup that was written and read back. */
-export interface Backup extends Pick<Manifest, 'createdAt' | 'schema' | 'files'> {
+export interface DataDirBackup extends Pick<Manifest, 'createdAt' | 'schema' | 'files'> {
   readonly path: string
   readonly bytes: number
   /** Names in the data directory that the backup does not contain. */
@@ -67,7 +67,7 @@ export interface Backup extends Pick<Manifest, 'createdAt' | 'schema' | 'files'>
  * @throws control_plane_unavailable  the store is missing, damaged or cannot be opened
  * @throws the error of the system, such as a full disk
  */
-export async function createBackup(options: BackupOptions): Promise<Backup> {
+export async function createBackup(options: BackupOptions): Promise<DataDirBackup> {
   const { dataDir, location, path, createdAt, workbase, signal } = options
   if (location.path === ':memory:')
     throw new WbError('validation_error', 'the store is in memory, so it cannot be backed up')
@@ -122,7 +122,7 @@ function removeAbandoned(folder: string): void {
   }
 }
 
-interface Source {
+interface FoundFile {
   /** Name in the backup. */
   readonly name: string
   readonly path: string
@@ -135,8 +135,8 @@ function isTemporary(name: string, store: string): boolean {
   return files.includes(name) || storeFiles.includes(name) || /^\.(?:wb-backup|restore)-/.test(name)
 }
 
-function surveyDataDir(dataDir: string, storePath: string): { found: Source[]; skipped: string[] } {
-  const found: Source[] = []
+function surveyDataDir(dataDir: string, storePath: string): { found: FoundFile[]; skipped: string[] } {
+  const found: FoundFile[] = []
   const skipped: string[] = []
   const add = (name: string) => {
     const path = join(dataDir, name)
@@ -160,7 +160,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 async function* archiveBlocks(
-  sources: readonly Source[],
+  sources: readonly FoundFile[],
   facts: Omit<Manifest, 'files'>,
 ): AsyncGenerator<Buffer> {
   const files: BackedUpFile[] = []

@@ -17,7 +17,7 @@ import { checkStore, installStore, isNewStore, isStoreInUse } from '../storage/o
 import type { StoreLocation } from '../storage/storage-driver.ts'
 import { type Manifest, readBackup, storeName } from './backup-file.ts'
 import { isDamaged, syncFile } from './create-backup.ts'
-import { damaged } from './tar.ts'
+import { damagedBackup } from './tar.ts'
 
 export interface RestoreOptions {
   readonly dataDir: string
@@ -31,7 +31,7 @@ export interface RestoreOptions {
   readonly signal: AbortSignal
 }
 
-export interface Restored {
+export interface RestoredDataDir {
   readonly manifest: Manifest
   /** Path of the store. */
   readonly store: string
@@ -40,7 +40,7 @@ export interface Restored {
 }
 
 /** Names in a data directory that do not count as its content, and that stay where they are. */
-const ownName = /^(?:serve\.(?:lock(?:-journal)?|json)|\.restore-.*|before-restore-.*)$/
+const ignoredName = /^(?:serve\.(?:lock(?:-journal)?|json)|\.restore-.*|before-restore-.*)$/
 
 /**
  * Restores a backup to a data directory. Checks the whole backup and its store before it changes anything. Moves the files
@@ -52,11 +52,11 @@ const ownName = /^(?:serve\.(?:lock(?:-journal)?|json)|\.restore-.*|before-resto
  * @throws archive_not_supported  the file is not a backup, or a newer version wrote it
  * @throws validation_error       the configuration in the backup is invalid on this machine
  */
-export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+export async function restoreBackup(options: RestoreOptions): Promise<RestoredDataDir> {
   const { dataDir, path, locate, restoredAt, confirm, signal } = options
   createFolder(dataDir)
   const locked = acquireServerLock(dataDir)
-  if (!('lock' in locked)) throw inUse(dataDir, locked.heldBy?.pid)
+  if (!('lock' in locked)) throw dataDirInUse(dataDir, locked.heldBy?.pid)
   try {
     for (const name of readdirSync(dataDir))
       if (name.startsWith('.restore-')) rmSync(join(dataDir, name), { recursive: true, force: true })
@@ -74,9 +74,9 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
             hint: 'Move that store away, or change controlPlane.path, then restore again.',
           },
         )
-      const current = readdirSync(dataDir).filter(name => !ownName.test(name))
+      const current = readdirSync(dataDir).filter(name => !ignoredName.test(name))
       if (current.length > 0) await confirm(manifest)
-      if (await isStoreInUse(location)) throw inUse(dataDir)
+      if (await isStoreInUse(location)) throw dataDirInUse(dataDir)
       const kept =
         current.length > 0 ? join(dataDir, `before-restore-${restoredAt.replaceAll(':', '-')}`) : undefined
       await install({ folder, dataDir, location, current, kept })
@@ -101,7 +101,7 @@ async function unpack(path: string, folder: string, signal: AbortSignal): Promis
 
 async function requireSoundStore(path: string): Promise<void> {
   const report = await checkStore({ driver: 'sqlite', path })
-  if (!report || isDamaged(report)) throw damaged('its store is damaged')
+  if (!report || isDamaged(report)) throw damagedBackup('its store is damaged')
   if (report.schema > report.known)
     throw new WbError('archive_not_supported', 'the backup was created by a newer version of Workbase')
 }
@@ -132,7 +132,7 @@ async function install({ folder, dataDir, location, current, kept }: Installatio
   await installStore(join(folder, storeName), location)
 }
 
-function inUse(dataDir: string, pid?: number): WbError {
+function dataDirInUse(dataDir: string, pid?: number): WbError {
   return pid === undefined
     ? new WbError('conflict', `${dataDir} is used by another process`, {
         hint: 'Wait until all wb commands that use it have ended, and stop wb serve.',

@@ -107,11 +107,11 @@ export async function* readTar(chunks: AsyncIterable<Buffer>): AsyncGenerator<Re
 
 function parseHeader(header: Buffer): TarFile {
   const sum = readOctal(header, CHECKSUM_AT, 8)
-  if (sum !== checksumOf(header) || header.toString('latin1', 257, 262) !== 'ustar') throw damaged()
-  if (header[156] !== 0x30) throw damaged()
+  if (sum !== checksumOf(header) || header.toString('latin1', 257, 262) !== 'ustar') throw damagedBackup()
+  if (header[156] !== 0x30) throw damagedBackup()
   const [prefix, base] = [readText(header, 345, PREFIX_BYTES_MAX), readText(header, 0, NAME_BYTES_MAX)]
   const size = header[124] === 0x80 ? Number(header.readBigUInt64BE(128)) : readOctal(header, 124, 12)
-  if (!Number.isSafeInteger(size)) throw damaged()
+  if (!Number.isSafeInteger(size)) throw damagedBackup()
   return { name: prefix ? `${prefix}/${base}` : base, size, mode: readOctal(header, 100, 8) & 0o777 }
 }
 
@@ -139,7 +139,7 @@ class BlockReader {
   async #takeSome(max: number): Promise<Buffer> {
     while (this.#rest.length === 0) {
       const next = await this.#chunks.next()
-      if (next.done) throw damaged('it is not complete')
+      if (next.done) throw damagedBackup('it is not complete')
       this.#rest = next.value
     }
     const taken = this.#rest.subarray(0, max)
@@ -168,6 +168,6 @@ class BlockReader {
 }
 
 /** Returns the error for a damaged backup. */
-export function damaged(problem = 'its content was changed', cause?: unknown): WbError {
+export function damagedBackup(problem = 'its content was changed', cause?: unknown): WbError {
   return new WbError('archive_damaged', `the backup cannot be used: ${problem}`, {}, { cause })
 }

@@ -5,8 +5,8 @@ import { once } from '../base/once.ts'
  * find a running server, only the locks are loaded.
  */
 
-export type { Backup as DataDirBackup } from '../backup/create-backup.ts'
-export type { Restored as RestoredDataDir } from '../backup/restore-backup.ts'
+export type { DataDirBackup } from '../backup/create-backup.ts'
+export type { RestoredDataDir } from '../backup/restore-backup.ts'
 export type { ConfigFile } from '../config/find-config.ts'
 export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
 export type { DrillReport } from '../drill/drill-report.ts'

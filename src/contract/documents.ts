@@ -206,7 +206,7 @@ export const documents = {
     path: `${knowledgeBasePath}/documents/:documentId/explain`,
     summary: 'Explain how a document was ingested',
     description:
-      'Returns a report of the last ingest of the document: its stages with their times, the parser and the chunker, sizes, requests to the provider of the embedding service, and the reason of a failure. For a document that is being ingested, it also returns the job. A file whose text could not be extracted has no document.',
+      'Returns a report of the last ingest of the document: its stages with their times, the parser and the chunker, sizes, requests to the provider of the embedding service, and the reason for a failure. For a document that is being ingested, it also returns the job. A file whose text could not be extracted has no document.',
     access: member('read:content'),
     replies: { 200: DocumentExplanation },
     errors: [...knowledgeBaseErrors, 'document_not_found', 'policy_principal_required'],

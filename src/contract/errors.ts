@@ -37,7 +37,7 @@ export const errorRegistry = {
   },
   archive_not_supported: {
     status: 422,
-    hint: 'Check that it is the right file. A newer version of Workbase can read files of all earlier versions.',
+    hint: 'Check that it is the right file. If a newer version of Workbase created it, update Workbase.',
   },
   attachment_limit_exceeded: {
     status: 409,

@@ -59,7 +59,7 @@ export const DocumentIngestReport = z
         }),
         reused: z.int().min(0).meta({
           description:
-            'number of chunks whose vectors were known from an earlier attempt, version or request',
+            'number of chunks whose vectors were reused from an earlier attempt, version or request',
         }),
       })
       .nullable()
@@ -75,7 +75,7 @@ export const DocumentIngestReport = z
         hint: z.string().nullable().meta({ description: 'what to do next' }),
       })
       .nullable()
-      .meta({ description: 'reason of a failure; null if there was none' }),
+      .meta({ description: 'reason for the failure; null if there was none' }),
   })
   .meta({ id: 'DocumentIngestReport' })
 export type DocumentIngestReport = z.output<typeof DocumentIngestReport>

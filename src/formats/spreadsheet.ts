@@ -7,7 +7,7 @@ const cellsMax = 5_000_000
 const firstDay = '1899-12-31'
 
 /**
- * Returns each sheet as a heading and a table. The first row with text has the heads of the columns.
+ * Returns each sheet as a heading and a table. The first row with text has the column headers.
  *
  * @param isArchive  true for formats that are ZIP archives
  * @throws extraction_failed  the file is damaged, encrypted or too large

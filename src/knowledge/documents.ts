@@ -56,7 +56,7 @@ export type WritingCaller = Pick<Caller, 'rowAccess' | 'auth'>
 export interface DeletionOptions {
   /** True to delete documents permanently; otherwise, they can be restored. */
   readonly permanently?: boolean
-  /** ID that documents have in common that were deleted together; by default, a new one. */
+  /** ID shared by documents that were deleted together; by default, a new one. */
   readonly deletionId?: string | undefined
 }
 

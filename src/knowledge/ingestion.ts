@@ -245,7 +245,7 @@ export class Ingestion {
         passages,
       )
       const vectors = await reused.embed(passages, caller.signal, {
-        patience: 'request',
+        retryPolicy: 'request',
         onRequest: () => {
           report = reportRequest(report)
         },

@@ -55,7 +55,7 @@ export class Publication {
     while (!isDone) isDone = await changes.run(listed, () => this.#replaceDocument(listed, signal))
   }
 
-  /** Changes a deleted document, unless it was restored in the meantime. Its chunks get its visibility with that. */
+  /** Publishes a deleted document, unless it was restored in the meantime. A restore gives its chunks the same visibility. */
   async #publishEntry(entry: Stored<DeletedDocumentRow>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (!isUndecided(entry.row)) return

@@ -97,7 +97,7 @@ export class RecordRewriter {
       const last = views.at(-1)
       if (!last) return
       const baseExists = await retryOnSpaceChange(async () => {
-        // Opened again, because the embedding service may have changed.
+        // Open the context again, because the embedding service may have changed.
         const current = await this.parts.bases
           .openContext(workspaceId, knowledgeBaseId)
           .catch(undefinedIfDeleted)

@@ -6,14 +6,14 @@ import type { FailureFacts } from './endpoint.ts'
 export type EmbeddingPurpose = 'document' | 'query'
 
 /**
- * Patience with a provider that fails or limits requests: a `job` waits for minutes, because its work would be lost otherwise.
+ * How long to retry if a provider fails or limits requests: a `job` waits for minutes, because its work would be lost otherwise.
  * A `request` waits for seconds, because a client waits for it.
  */
-export type EmbeddingPatience = 'request' | 'job'
+export type EmbeddingRetryPolicy = 'request' | 'job'
 
 export interface EmbeddingOptions {
   /** `request` by default. */
-  readonly patience?: EmbeddingPatience
+  readonly retryPolicy?: EmbeddingRetryPolicy
   /** Called before each request to a provider, without retries. */
   readonly onRequest?: () => void
   /** Called with the vectors of each request to a provider, also if a later request fails. */

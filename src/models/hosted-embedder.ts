@@ -2,7 +2,7 @@ import { approximateTokenCount } from '../base/approximate-token-count.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
-import { type Embedder, type EmbeddingPatience, embedderFailure } from './embedder.ts'
+import { type Embedder, type EmbeddingRetryPolicy, embedderFailure } from './embedder.ts'
 import { type EndpointSettings, resolveCredential, resolveEndpoint } from './endpoint.ts'
 import type { Outbound } from './outbound.ts'
 import { openProviderClient, type ProviderCallSettings } from './provider/provider-client.ts'
@@ -22,8 +22,8 @@ const bytesPerValueMax = 25
 /** Maximum size of the other fields of a response. */
 const otherBytesMax = 1_000_000
 const concurrentRequestsMax = 2
-const retriesMax: Record<EmbeddingPatience, number> = { request: 2, job: 6 }
-const requestedPauseMsMax: Record<EmbeddingPatience, number> = { request: 20_000, job: 120_000 }
+const retriesMax: Record<EmbeddingRetryPolicy, number> = { request: 2, job: 6 }
+const requestedPauseMsMax: Record<EmbeddingRetryPolicy, number> = { request: 20_000, job: 120_000 }
 /** Refusals of a request with several texts after which the same texts are sent in smaller requests. */
 const sizeRefusals: ReadonlySet<FailureKind | undefined> = new Set(['too_large', 'context_overflow'])
 
@@ -56,10 +56,10 @@ export function openHostedEmbedder(
   const dialect = dialects[settings.provider]
   return {
     dimension: service.embeddingDimension,
-    async embed(texts, signal, purpose = 'document', { patience, onRequest, onVectors } = {}) {
+    async embed(texts, signal, purpose = 'document', { retryPolicy, onRequest, onVectors } = {}) {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const callSettings = { ...(await embeddingCallSettings(settings, patience)), pace }
+      const callSettings = { ...(await embeddingCallSettings(settings, retryPolicy)), pace }
       const distinct = [...new Set(texts)]
       const embedBatch = async (
         batch: readonly string[],
@@ -74,7 +74,7 @@ export function openHostedEmbedder(
             onRequest?.()
             return client.post(dialect.path, body, batchSignal)
           }
-          // A person waits for the vector of a query, so it does not wait for requests with documents.
+          // Do not delay queries by requests with documents, because a user waits for the answer.
           const response = await (purpose === 'query' ? send() : pace.limit(batchSignal, send))
           const vectors = vectorsIn(response, service, dialect, batch.length)
           onVectors?.(batch, vectors)
@@ -109,7 +109,7 @@ export function openHostedEmbedder(
  */
 export async function embeddingCallSettings(
   settings: EmbedderEndpoint,
-  patience: EmbeddingPatience = 'request',
+  retryPolicy: EmbeddingRetryPolicy = 'request',
 ): Promise<ProviderCallSettings> {
   const { service, provider } = settings
   const createFailure: EndpointSettings['createFailure'] = (_source, ...args) =>
@@ -121,8 +121,8 @@ export async function embeddingCallSettings(
     endpoint,
     credential,
     timeoutMs: service.requestTimeoutMs,
-    retriesMax: retriesMax[patience],
-    requestedPauseMsMax: requestedPauseMsMax[patience],
+    retriesMax: retriesMax[retryPolicy],
+    requestedPauseMsMax: requestedPauseMsMax[retryPolicy],
   }
 }
 

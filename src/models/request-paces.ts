@@ -3,7 +3,7 @@ import { FairLimiter } from '../base/fair-limiter.ts'
 
 /** Maximum number of requests with documents that a service processes at the same time. */
 const concurrentRequestsMax = 8
-/** Maximum number of services whose pace is known. The one that was used first is forgotten. */
+/** Maximum number of services whose pace is kept. Above it, the oldest one is removed. */
 const servicesMax = 1_000
 
 /** The pace of the requests to one service. */
@@ -20,7 +20,7 @@ export interface RequestPace {
 }
 
 /**
- * Limits the concurrent requests to each embedding service of this process, and lets all of them wait if the provider limits
+ * Limits the concurrent requests to each embedding service of this process, and delays all of them if the provider limits
  * their rate.
  */
 export class RequestPaces {

@@ -55,7 +55,7 @@ export interface DocumentRow extends Document {
 export interface DeletedDocumentRow extends DocumentRow {
   /** ID of this entry. Several entries can have the same document ID. */
   entryId: string
-  /** ID that documents have in common that were deleted together. */
+  /** ID shared by documents that were deleted together. */
   deletionId: string
   deletedAt: string
   /** Generation of the vectors of the chunks. */

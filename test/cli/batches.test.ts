@@ -6,9 +6,9 @@ import {
   groupIntoBatches,
   largeBytes,
 } from '../../src/cli/ingest/batches.ts'
-import type { Source, TextSource } from '../../src/cli/ingest/ingest-item.ts'
+import type { IngestSource, TextSource } from '../../src/cli/ingest/ingest-item.ts'
 
-function source(text: string): Source {
+function source(text: string): IngestSource {
   return { path: 'x', body: { text, sourceFilename: 'x' } }
 }
 

@@ -5,7 +5,12 @@ import { chdir, cwd } from 'node:process'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { countDocuments } from '../../src/cli/ingest/count-documents.ts'
-import { type IngestItem, nameOf, type Source, type TextSource } from '../../src/cli/ingest/ingest-item.ts'
+import {
+  type IngestItem,
+  type IngestSource,
+  nameOf,
+  type TextSource,
+} from '../../src/cli/ingest/ingest-item.ts'
 import { type IngestSelection, readSources, shareWalk, walkSelection } from '../../src/cli/ingest/sources.ts'
 import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -29,8 +34,8 @@ async function read(paths: string[], rest: Partial<IngestSelection> = {}) {
   }
 }
 
-const names = (all: Source[]) => all.map(nameOf)
-const bodyOf = (source: Source | undefined) => (source as TextSource).body
+const names = (all: IngestSource[]) => all.map(nameOf)
+const bodyOf = (source: IngestSource | undefined) => (source as TextSource).body
 
 function inFolder(folder: string) {
   const before = cwd()

@@ -316,7 +316,7 @@ describe('retries', () => {
   test('a job repeats a request six times', async () => {
     const steps = Array.from({ length: 6 }, () => ({ status: 500, headers: atOnce }))
     provider.script(...steps)
-    expect(await open().embed(['a'], forever, 'document', { patience: 'job' })).toEqual(expected(['a']))
+    expect(await open().embed(['a'], forever, 'document', { retryPolicy: 'job' })).toEqual(expected(['a']))
     expect(provider.received).toHaveLength(7)
   })
 
@@ -338,7 +338,7 @@ describe('retries', () => {
     provider.script(limited, limited)
     const paces = new RequestPaces()
     const stop = new AbortController()
-    const job = open({ paces }).embed(['a'], stop.signal, 'document', { patience: 'job' })
+    const job = open({ paces }).embed(['a'], stop.signal, 'document', { retryPolicy: 'job' })
     await expect.poll(() => provider.received.length).toBe(1)
     await new Promise(resolve => setTimeout(resolve, 50))
     const failure = await failureOf(open({ paces }).embed(['b'], forever, 'query'))

@@ -70,7 +70,7 @@ async function downloadPages(options: ExportOptions, start: ExportState | undefi
   const { workspaceId, knowledgeBaseId } = base
   const { partial, stateFile } = partialPaths(path)
   let whole = start?.whole
-  let cursor = goBackTo(start?.next, partial)
+  let cursor = rewindTo(start?.next, partial)
   for (let attempt = 0; ; ) {
     const query = { ...(cursor !== undefined && { cursor }), ...(all && { all: 'true' as const }) }
     try {
@@ -94,13 +94,13 @@ async function downloadPages(options: ExportOptions, start: ExportState | undefi
       if (!isStale || ++attempt === attemptsMax) throw error
       // The pages before have the vectors of another embedding service.
       if (code === 'invalid_cursor') whole = undefined
-      cursor = goBackTo(whole, partial)
+      cursor = rewindTo(whole, partial)
     }
   }
 }
 
-/** Cuts the file at a place, or deletes it without one, and returns the cursor of the next page. */
-function goBackTo(place: ExportPlace | undefined, partial: string): string | undefined {
+/** Truncates the file at a place, or deletes it if there is no place. Returns the cursor of the next page. */
+function rewindTo(place: ExportPlace | undefined, partial: string): string | undefined {
   if (place) truncateSync(partial, place.bytes)
   else rmSync(partial, { force: true })
   return place?.cursor

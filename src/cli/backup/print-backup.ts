@@ -5,7 +5,7 @@ import { formatByteSize } from '../terminal/byte-size.ts'
 import { formatCounted, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Prints the file of a backup, what it contains, and what it does not contain. */
+/** Prints the path of a backup, and the names that it contains and leaves out. */
 export function printBackup(
   output: Output,
   { dataDir }: Profile,

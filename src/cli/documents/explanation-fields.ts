@@ -9,14 +9,14 @@ import { formatCount, formatCounted } from '../terminal/output.ts'
 
 /** Stages as the end of "failed while …". */
 const activities: Readonly<Record<IngestStage, string>> = {
-  queued: 'it waited for a worker',
-  extracting: 'its text was extracted',
-  chunking: 'it was split into chunks',
-  embedding: 'its chunks were embedded',
-  writing: 'its chunks were stored',
+  queued: 'waiting for a worker',
+  extracting: 'extracting its text',
+  chunking: 'splitting it into chunks',
+  embedding: 'embedding its chunks',
+  writing: 'storing its chunks',
 }
 
-/** Returns the fields of a document that explain how it was ingested, in words. */
+/** Returns the fields of a document that explain how it was ingested. */
 export function explanationFields(
   document: Document,
   { status, report, job }: DocumentExplanation,
@@ -89,7 +89,7 @@ function describeEmbedding({
       ? 'with the built-in embedder'
       : `with ${modelName} of ${provider} (${formatCounted(dimension, 'dimension')})`,
     ...(requests > 0 ? [`in ${formatCounted(requests, 'request')}`] : []),
-    ...(reused > 0 ? [`${formatCounted(reused, 'known vector')} used again`] : []),
+    ...(reused > 0 ? [`${formatCounted(reused, 'vector')} reused`] : []),
   ]
 }
 

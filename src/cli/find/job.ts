@@ -9,7 +9,7 @@ import type { JobNames } from './job-names.ts'
 import { type ResolveContext, resolveWorkspace } from './resolve.ts'
 
 /** Argument for a job. Without it, the command uses the newest job. */
-export const jobArg = Args.string({ description: 'job ID, or its beginning [the newest job]' })
+export const jobArg = Args.string({ description: 'job ID or its first characters [the newest job]' })
 
 /** Number of characters of a job ID that a terminal shows, and that are enough to name a job. */
 export const shortIdChars = 8

@@ -1,4 +1,4 @@
-import type { Source } from './ingest-item.ts'
+import type { IngestSource } from './ingest-item.ts'
 
 /** Maximum size of a batch in bytes. It is small so that little work is repeated after a lost connection. */
 export const batchBytesMax = 8_000_000
@@ -7,8 +7,10 @@ export const batchDocumentsMax = 256
 export const largeBytes = 1_000_000
 
 /** Groups sources into batches. Each batch is one request. A large source is the only source of its batch. */
-export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
-  let batch: Source[] = []
+export async function* groupIntoBatches(
+  sources: AsyncIterable<IngestSource>,
+): AsyncGenerator<IngestSource[]> {
+  let batch: IngestSource[] = []
   let bytes = 0
   const takeBatch = () => {
     const full = batch
@@ -28,10 +30,10 @@ export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGe
 }
 
 /** Returns true if the text is so large that the progress of its upload is shown. */
-export function isLarge(source: Source): boolean {
+export function isLarge(source: IngestSource): boolean {
   return sizeOf(source) >= largeBytes
 }
 
-function sizeOf(source: Source): number {
+function sizeOf(source: IngestSource): number {
   return 'file' in source ? source.file.sizeBytes : Buffer.byteLength(source.body.text)
 }

@@ -1,7 +1,7 @@
 import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ChangeCheck, IngestTarget } from './ingest-batch.ts'
-import { nameOf, type Source } from './ingest-item.ts'
+import { type IngestSource, nameOf } from './ingest-item.ts'
 
 /** Returns a check that asks the runtime which files it has. With an older runtime, all files count as changed. */
 export function createChangeCheck({ client, base, signal }: IngestTarget): ChangeCheck {
@@ -19,7 +19,7 @@ export function createChangeCheck({ client, base, signal }: IngestTarget): Chang
         { params: { workspaceId, knowledgeBaseId }, body },
         { signal },
       )
-      const unchanged = new Set<Source>(
+      const unchanged = new Set<IngestSource>(
         hashed.filter((_, at) => states[at] === 'unchanged').map(({ source }) => source),
       )
       return new Set(batch.filter(source => !unchanged.has(source)))

@@ -10,7 +10,7 @@ import {
   ingestBatch,
   type SendBatch,
 } from './ingest-batch.ts'
-import type { IngestItem, Source } from './ingest-item.ts'
+import type { IngestItem, IngestSource } from './ingest-item.ts'
 import type { Tally } from './tally.ts'
 
 /** Number of concurrent batches. While the runtime processes a batch, the command reads and sends the next one. */
@@ -80,7 +80,7 @@ async function* countProblems(
   items: AsyncIterable<IngestItem>,
   tally: Tally,
   onStep: () => void,
-): AsyncGenerator<Source> {
+): AsyncGenerator<IngestSource> {
   for await (const item of items) {
     if (item.kind === 'source') yield item.source
     else if (item.kind === 'skipped') tally.countSkipped(item)

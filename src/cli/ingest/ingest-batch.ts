@@ -5,7 +5,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
-import { type FileSource, nameOf, type Source, type TextSource } from './ingest-item.ts'
+import { type FileSource, type IngestSource, nameOf, type TextSource } from './ingest-item.ts'
 import { readBytes } from './read-text.ts'
 import { streamWithCapacity, waitForCapacity } from './wait-for-capacity.ts'
 
@@ -34,7 +34,7 @@ export interface IngestTarget {
 
 /** Progress of a large upload. */
 export interface UploadProgress {
-  readonly source: Source
+  readonly source: IngestSource
   readonly sentBytes: number
   /** Larger than `sentBytes` until the whole text is sent or the request has ended; then equal to it. */
   readonly totalBytes: number
@@ -42,9 +42,9 @@ export interface UploadProgress {
 
 /** Sends a batch and yields the response for each source. */
 export type SendBatch = (
-  batch: readonly Source[],
+  batch: readonly IngestSource[],
   overwrite: boolean,
-) => AsyncGenerator<[Source, TextResponse]>
+) => AsyncGenerator<[IngestSource, TextResponse]>
 
 /** Response of the runtime for one text. */
 type TextResponse =
@@ -52,7 +52,7 @@ type TextResponse =
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /** Returns the sources of a batch that are not stored yet, or that have changed. */
-export type ChangeCheck = (batch: readonly Source[]) => Promise<ReadonlySet<Source>>
+export type ChangeCheck = (batch: readonly IngestSource[]) => Promise<ReadonlySet<IngestSource>>
 
 /**
  * Sends all sources without permission to overwrite documents. If a document with the same file name has another text,
@@ -62,12 +62,12 @@ export type ChangeCheck = (batch: readonly Source[]) => Promise<ReadonlySet<Sour
 export async function* ingestBatch(
   target: IngestTarget,
   send: SendBatch,
-  batch: readonly Source[],
+  batch: readonly IngestSource[],
   findChanged: ChangeCheck,
-): AsyncGenerator<[Source, IngestOutcome]> {
+): AsyncGenerator<[IngestSource, IngestOutcome]> {
   const changed = await findChanged(batch)
   for (const source of batch) if (!changed.has(source)) yield [source, { result: 'unchanged' }]
-  const conflictingSources: Source[] = []
+  const conflictingSources: IngestSource[] = []
   for await (const [source, response] of send([...changed], false)) {
     if ('outcome' in response && response.outcome === 'name_conflict') conflictingSources.push(source)
     else yield [source, await toOutcome(target, source, response, 'added')]
@@ -79,7 +79,7 @@ export async function* ingestBatch(
 
 async function toOutcome(
   target: IngestTarget,
-  source: Source,
+  source: IngestSource,
   response: TextResponse,
   resultOnSuccess: 'added' | 'replaced',
 ): Promise<IngestOutcome> {
@@ -113,7 +113,7 @@ class UploadReporter {
   readonly onSent: ((bytes: number) => void) | undefined
   readonly end: () => void = () => {}
 
-  constructor([source, ...otherSources]: readonly Source[], onUpload: IngestTarget['onUpload']) {
+  constructor([source, ...otherSources]: readonly IngestSource[], onUpload: IngestTarget['onUpload']) {
     if (!onUpload || !source || otherSources.length > 0 || !isLarge(source)) return
     // Measure only the text or file, because the rest of the request is small.
     const totalBytes =
@@ -173,7 +173,7 @@ function createTextSender({ client, base, signal, onUpload }: IngestTarget) {
   return async function* (
     batch: readonly TextSource[],
     overwrite: boolean,
-  ): AsyncGenerator<[Source, TextResponse]> {
+  ): AsyncGenerator<[IngestSource, TextResponse]> {
     const upload = new UploadReporter(batch, onUpload)
     const open = () =>
       client.stream(

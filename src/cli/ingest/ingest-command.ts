@@ -35,7 +35,7 @@ export const ingestFlags = {
   name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
   'dry-run': Flags.boolean({ summary: 'show what would be embedded, without ingesting' }),
   price: Flags.custom<number>({ parse: async text => parsePrice(text) })({
-    summary: 'price of a million tokens, to estimate the cost of a dry run',
+    summary: 'price per million tokens, to estimate the cost',
     helpValue: 'NUMBER',
     dependsOn: ['dry-run'],
   }),
@@ -44,7 +44,7 @@ export const ingestFlags = {
     max: 10,
     default: 0,
     helpValue: 'N',
-    summary: 'number of links to follow from a web page',
+    summary: 'how deep to follow links from a web page',
   }),
   sitemap: Flags.boolean({ summary: 'read the web pages that the sitemap of a site lists' }),
   'max-pages': Flags.integer({
@@ -54,8 +54,8 @@ export const ingestFlags = {
     helpValue: 'N',
     summary: 'maximum number of web pages to read',
   }),
-  'allow-private': Flags.boolean({ summary: 'read URLs on this machine and in its network' }),
-  verbose: Flags.boolean({ summary: 'list the names of all skipped and failed files' }),
+  'allow-private': Flags.boolean({ summary: 'allow URLs with private addresses' }),
+  verbose: Flags.boolean({ summary: 'list all skipped and failed files' }),
 }
 
 /** Values of {@link ingestFlags}. */

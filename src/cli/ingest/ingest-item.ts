@@ -1,7 +1,7 @@
 import type { IngestInput } from '../../contract/documents.ts'
 
 /** A document to ingest: a text, or a file that the runtime converts to text. */
-export type Source = TextSource | FileSource
+export type IngestSource = TextSource | FileSource
 
 export interface TextSource {
   /** Path as the user would type it, for error messages. */
@@ -31,7 +31,7 @@ export interface FileSource {
 }
 
 /** Returns the file name under which a source is stored. */
-export function nameOf(source: Source): string {
+export function nameOf(source: IngestSource): string {
   return 'file' in source ? source.file.name : source.body.sourceFilename
 }
 
@@ -44,7 +44,7 @@ export interface Problem {
 
 /** Result of reading a path: a text, a problem, or a file that is skipped because it is not a document. */
 export type IngestItem =
-  | { readonly kind: 'source'; readonly source: Source }
+  | { readonly kind: 'source'; readonly source: IngestSource }
   | { readonly kind: 'failed'; readonly problem: Problem }
   | ({ readonly kind: 'skipped' } & Skipped)
 

@@ -12,7 +12,7 @@ import {
 } from '../../contract/services.ts'
 import { type LocalFileReader, type LocalText, openChunker, openFileReader } from '../local.ts'
 import { formatCount, type Output } from '../terminal/output.ts'
-import type { IngestItem, Source } from './ingest-item.ts'
+import type { IngestItem, IngestSource } from './ingest-item.ts'
 import { skippedAs } from './summary.ts'
 import { Tally } from './tally.ts'
 
@@ -100,7 +100,11 @@ async function countTexts(
 }
 
 /** @throws unsupported_file_type, extraction_failed */
-async function readSource(source: Source, files: LocalFileReader, signal: AbortSignal): Promise<LocalText> {
+async function readSource(
+  source: IngestSource,
+  files: LocalFileReader,
+  signal: AbortSignal,
+): Promise<LocalText> {
   if ('file' in source) return files.read(source.file.content, source.file.name, signal)
   const { text, metadata, sourceFilename, fileType = null } = source.body
   return {
@@ -175,7 +179,7 @@ export function printIngestPlan(output: Output, plan: IngestPlan, pricePerMillio
         : `about ${formatCost(cost)} (${pricePerMillionTokens} per million tokens)`,
   })
   if (!output.json && cost === undefined && !isLocal)
-    output.note('  For the cost, add the price of a million tokens: --price NUMBER')
+    output.note('  To estimate the cost, add the price per million tokens: --price NUMBER')
 }
 
 /** Formats a cost with at least two digits that are not zero. */

@@ -8,7 +8,7 @@ import type { CrawlContext, CrawlSelection } from '../web-sources/crawl.ts'
 import { countDocuments } from './count-documents.ts'
 import { ingestAll } from './ingest-all.ts'
 import type { IngestTarget, UploadProgress } from './ingest-batch.ts'
-import { nameOf, type Source } from './ingest-item.ts'
+import { type IngestSource, nameOf } from './ingest-item.ts'
 import { ingestPages } from './ingest-pages.ts'
 import { type IngestSelection, readSources, shareWalk, walkSelection } from './sources.ts'
 import type { IngestSummary } from './summary.ts'
@@ -53,7 +53,7 @@ export async function ingest(
   const tally = new Tally()
   const startedMs = systemClock.now()
   const documentCount: { total?: number } = {}
-  const uploads = new Map<Source, UploadProgress>()
+  const uploads = new Map<IngestSource, UploadProgress>()
   const showProgress = () => {
     const { total } = documentCount
     const [upload] = uploads.values()

@@ -4,7 +4,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { deleteDocuments } from '../documents/delete-documents.ts'
 import { ingestAll } from '../ingest/ingest-all.ts'
-import type { IngestItem, Source } from '../ingest/ingest-item.ts'
+import type { IngestItem, IngestSource } from '../ingest/ingest-item.ts'
 import { readDocument } from '../ingest/sources.ts'
 import { Tally } from '../ingest/tally.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
@@ -54,7 +54,7 @@ export async function applyPlan(
   const files = [...changed.map(({ file }) => file), ...added]
   const sources = readSources(files, path => replaced.get(path)?.at(-1), target.folderId)
   await ingestAll({ client, base, signal, usesJobs: false }, sources, tally, onStep)
-  // The new text of such a file is stored under another name, so the old one belongs to no file any more.
+  // The new text of such a file is stored under another name, so the old document no longer belongs to a file.
   const isRetired = new Set(retired)
   const outdated = tally.sameText
     .flatMap(({ path }) => replaced.get(path) ?? [])
@@ -83,7 +83,7 @@ async function* readSources(
 type InheritedFields = Partial<Pick<Document, 'visibleTo' | 'ownerPrincipalId' | 'metadata'>>
 
 /** Returns the fields that a document passes on. The title is read again, if the format has titles. */
-function inheritedFields(document: Document | undefined, source: Source): InheritedFields {
+function inheritedFields(document: Document | undefined, source: IngestSource): InheritedFields {
   if (!document) return {}
   const { visibleTo, ownerPrincipalId, metadata } = document
   const { title: _, ...withoutTitle } = metadata
@@ -92,7 +92,11 @@ function inheritedFields(document: Document | undefined, source: Source): Inheri
 }
 
 /** Adds fields to a source. It gets no hash, so that it is sent even if a document has its content. */
-function withFields(source: Source, inherited: InheritedFields, marks: Document['metadata']): Source {
+function withFields(
+  source: IngestSource,
+  inherited: InheritedFields,
+  marks: Document['metadata'],
+): IngestSource {
   const { path } = source
   if ('file' in source) {
     const fields = { ...inherited, metadata: { ...inherited.metadata, ...marks } }

@@ -18,7 +18,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import { applyPlan, newOutcome, type SyncOutcome } from './apply-plan.ts'
 import { FolderReader, type FolderState } from './folder-files.ts'
 import { folderIdOf } from './folder-id.ts'
-import { isInStep, planSync, type SyncPlan } from './sync-plan.ts'
+import { isEmptyPlan, planSync, type SyncPlan } from './sync-plan.ts'
 import { printPlan, printSyncResult, type SyncResult } from './sync-summary.ts'
 import { folderChanges } from './watch-folder.ts'
 
@@ -216,4 +216,4 @@ export abstract class SyncCommand extends WbCommand {
   }
 }
 
-const nothing = { added: [], changed: [], renamed: [], retired: [], deleted: [] } as const
+const emptyPlan = { added: [], changed: [], renamed: [], retired: [], deleted: [] } as const

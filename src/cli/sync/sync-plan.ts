@@ -114,7 +114,7 @@ export function planSync(
 }
 
 /** Returns true if a plan changes nothing. */
-export function isInStep({ added, changed, renamed, deleted }: SyncPlan): boolean {
+export function isEmptyPlan({ added, changed, renamed, deleted }: SyncPlan): boolean {
   return added.length + changed.length + renamed.length + deleted.length === 0
 }
 

@@ -139,7 +139,7 @@ class Crawler {
           kind: 'skipped',
           url: page.url.href,
           category: 'further pages',
-          reason: `more than ${this.selection.pagesMax}; add --max-pages`,
+          reason: `more than ${this.selection.pagesMax}; raise --max-pages`,
         }
     }
   }
@@ -231,7 +231,7 @@ class Crawler {
         kind: 'skipped',
         url: page.url.href,
         category: 'pages with noindex',
-        reason: 'not for search indexes',
+        reason: 'the page asks not to be indexed',
       }
       return
     }
@@ -259,7 +259,7 @@ class Crawler {
 
   async #fetch({ url, scope, linksLeft }: QueuedPage): Promise<FetchedPage | UnchangedPage> {
     if (this.#bytesLeft <= 0)
-      throw new SourceProblem('payload_too_large', 'the pages before it were too large')
+      throw new SourceProblem('payload_too_large', 'the pages before it reached the total size limit')
     requireWebUrl(url)
     await this.#requireAllowed(url)
     for (let retries = 0; ; retries++) {

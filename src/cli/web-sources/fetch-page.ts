@@ -15,7 +15,7 @@ export const pageBytesMax = 40_000_000
 /** Maximum time for a page with all its redirects. */
 const pageTimeoutMs = 60_000
 const redirectsMax = 10
-/** Maximum length of a URL. Longer URLs are usually generated without end. */
+/** Maximum length of a URL. Longer ones usually come from pages that generate links endlessly. */
 export const urlCharsMax = 2_000
 
 /** Name under which pages are requested, and which rules in `robots.txt` can name. */
@@ -167,7 +167,7 @@ async function readResponse(
   return { url, bytes, mediaType, charset, version, robotsHeader: headers.get('x-robots-tag') }
 }
 
-/** A response with another status than 200. */
+/** A response with a status other than 200. */
 export class HttpProblem extends SourceProblem {
   /** Time in milliseconds to wait before a retry, from `Retry-After`; undefined if the server sends none. */
   readonly retryAfterMs: number | undefined

@@ -9,7 +9,7 @@ const htmlCharsMax = 5_000_000
 /** Longer titles are cut. */
 const titleCharsMax = 500
 
-/** Declarations of a page in its head, and its links. */
+/** Metadata and links of a page. */
 export interface PageContent {
   readonly title: string | null
   /** Canonical URL that the page declares; null if it declares no such URL. */

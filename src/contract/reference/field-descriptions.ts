@@ -377,7 +377,7 @@ export const fieldDescriptions: Readonly<Record<string, string>> = {
     'Identifier of the entry in the trash. If a document is deleted several times, it has several entries.',
   entryIds: 'Identifiers of the entries, from the list of the trash.',
   deletionId:
-    'Identifier that documents have in common that were deleted together. To delete documents together in several requests, send the same UUID.',
+    'Identifier shared by documents that were deleted together. To delete documents together in several requests, send the same UUID.',
   deletedAt: 'Time of the deletion.',
   permanently: 'True to delete the documents permanently, so that they cannot be restored.',
   'TrashEntry.expiresAt': 'Time from which the document can no longer be restored.',

@@ -123,7 +123,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'documents.bulkDelete':
     'Deletes up to 100 documents. They stay in the trash unless `permanently` is true. Returns 200 even if some documents could not be deleted. The response lists those documents in `failed`.',
   'trash.list':
-    'Returns the deleted documents that can be restored, the first deleted first. You see those that you could see as documents.',
+    'Returns the deleted documents that can be restored, in order of deletion. You see only those that you could see before.',
   'trash.restore':
     'Restores a document with its ID, its visibility and its chunks. Fails if another document has its text or its file name now.',
   'trash.bulkRestore':

@@ -55,7 +55,7 @@ export interface ExportPage {
 
 /** The start of the next page, and the content of the pages before. */
 interface ExportPosition {
-  /** Number in the list of documents after which the next document is searched. */
+  /** Ordinal of the last document that was read. The next one has a higher ordinal. */
   ordinal: number
   /** The document whose chunks continue, the time of its last change, and the index of its last chunk. */
   open?: { documentId: string; updatedAt: string; chunk: RecordView['chunkIndex'] } | undefined

@@ -167,7 +167,7 @@ export class Importer {
       if (!isOwnImport(progress, ownerId))
         throw new WbError('conflict', `another caller is importing knowledge base '${stored.row.name}'`)
       const skipped = progress.lines - from
-      if (skipped < 0) throw new WbError('conflict', `from: the next line is ${progress.lines}`)
+      if (skipped < 0) throw new WbError('conflict', `from: the next line to send is ${progress.lines}`)
       if (skipped >= lines.length) return { nextLine: progress.lines, isComplete: false }
       const part = { lines: lines.slice(skipped), parsed: parsed.slice(skipped) }
       const next = await this.#tryAdd(stored, progress, part, caller)

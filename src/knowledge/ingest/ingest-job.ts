@@ -136,7 +136,7 @@ export class IngestJob {
       const after = { ...before.row, ingestReport: report }
       await claim.advance({}, [{ op: 'replace', table: tables.documents, row: after, ...revisionOf(before) }])
     }
-    // The document or the claim may be lost, which the error does not hide: it ends the job in any case.
+    // If the document or the claim is lost, the report cannot be stored. The original error ends the job in any case.
     await store().catch(() => {})
     throw error
   }
@@ -213,7 +213,7 @@ export class IngestJob {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
       const embedded = await reused.embed(batch, claim.signal, {
-        patience: 'job',
+        retryPolicy: 'job',
         onRequest: () => {
           work.report = reportRequest(work.report)
         },

@@ -5,9 +5,9 @@ import { tables } from '../../storage/tables.ts'
 /** Value of `Retry-After` in seconds. */
 const retryAfterSeconds = 2
 /** Time in milliseconds for which a measured size is used. */
-const measuredForMs = 1_000
+const measurementValidMs = 1_000
 /** A size is used for at least this many times as long as its measurement took, so that measuring takes a small share of the time. */
-const measuringShare = 50
+const measurementValidFactor = 50
 /** Approximate number of bytes that a job takes in addition to its text. */
 const bytesPerJob = 500
 /** Maximum number of workspaces whose sizes are kept. */
@@ -79,7 +79,7 @@ export class IngestQueue {
     const prefix = workspaceId === '' ? [] : [workspaceId]
     const { bytes } = await this.parts.rows.measure(tables.jobInputs, 'byWorkspace', prefix)
     const endedMs = performance.now()
-    const expiresMs = endedMs + Math.max(measuredForMs, (endedMs - startedMs) * measuringShare)
+    const expiresMs = endedMs + Math.max(measurementValidMs, (endedMs - startedMs) * measurementValidFactor)
     const size = { bytes, expiresMs }
     this.#sizes.delete(workspaceId)
     this.#sizes.set(workspaceId, size)

@@ -29,7 +29,7 @@ export class RecentVectors {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Returns the vector of a text; undefined if it is not known, or must not be known to the caller. */
+  /** Returns the vector of a text; undefined if it is not kept, or must not be revealed to the caller. */
   get(context: BaseContext, access: RowAccess, text: string): Float32Array | undefined {
     const key = keyOf(context, access, text)
     const found = key === undefined ? undefined : this.#vectors.get(key)

@@ -19,7 +19,7 @@ interface EmbeddingParts {
 }
 
 /** Options of an embedding, and observers of its progress. */
-interface ReusingOptions extends Required<Pick<EmbeddingOptions, 'patience' | 'onRequest'>> {
+interface ReusingOptions extends Required<Pick<EmbeddingOptions, 'retryPolicy' | 'onRequest'>> {
   /** Called with the number of passages whose vectors are already known. */
   readonly onReused: (count: number) => void
 }

@@ -200,7 +200,7 @@ async function embed(
     known.get(identityOf({ text: chunk.text, context: contextOfChunk(title, chunk) })),
   )
   const missing = passages.filter((_, at) => !vectors[at])
-  const embedded = await space.embed(context, missing, 'document', signal, { patience: 'job' })
+  const embedded = await space.embed(context, missing, 'document', signal, { retryPolicy: 'job' })
   const added = embedded.vectors.values()
   return {
     generation: embedded.generation,

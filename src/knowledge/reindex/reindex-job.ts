@@ -46,7 +46,7 @@ export class ReindexJob {
       // New chunks are embedded by the service of the knowledge base, so the built-in one goes first: it costs nothing.
       if (context.isFittedByRuntime) await this.rechunkAll(claim)
       await this.changeEmbedding(claim)
-      // After a first time, only documents that were added in the meantime are left.
+      // If the first pass has run, only documents that were added in the meantime are left.
       await this.rechunkAll(claim)
       const { collection } = await this.openContext(claim)
       await claim.succeed({ chunks: collection.records }, [], writes => this.parts.rows.atomic(writes))
@@ -180,7 +180,7 @@ export class ReindexJob {
     const embedder = this.parts.openEmbedder(service)
     const embedded =
       missing.length > 0
-        ? await embedder.embed(missing.map(toModelText), signal, 'document', { patience: 'job' })
+        ? await embedder.embed(missing.map(toModelText), signal, 'document', { retryPolicy: 'job' })
         : []
     const added = embedded.values()
     return passages.map(passage => ({

@@ -82,7 +82,7 @@ function groupViews(candidates: readonly ShapedCandidate[]): Map<string, Map<num
   return groups
 }
 
-/** Cuts a chunk, and what is behind it, off the passage whose range contains it. */
+/** Shortens the passage whose range contains a chunk, so that it ends before this chunk. */
 function releaseChunk(owners: Map<number, Passage>, chunkIndex: number): void {
   const owner = owners.get(chunkIndex)
   if (!owner?.range || !owner.merged) return

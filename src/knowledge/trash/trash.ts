@@ -67,7 +67,7 @@ interface RestoredChunks {
 }
 
 /**
- * Deleted documents, which can be restored until they expire. A caller sees those that it could see as documents. No search, list
+ * Deleted documents, which can be restored until they expire. A caller sees only those that it could see before. No search, list
  * or count of documents includes them.
  *
  * @see docs/decisions/0058-trash.md
@@ -101,7 +101,7 @@ export class Trash {
   }
 
   /**
-   * Lists the deleted documents that the caller may see, the first deleted first.
+   * Lists the deleted documents that the caller may see, in order of deletion.
    *
    * @throws knowledge_base_not_found, policy_principal_required
    */

@@ -86,7 +86,7 @@ export class ErrorResponse extends Error {
   }
 }
 
-/** Thrown if a response with a success status starts like JSON, but is cut or damaged. A proxy can cause this. */
+/** Thrown if a response with a success status starts like JSON, but is truncated or damaged. A proxy can cause this. */
 export class IncompleteJson extends Error {
   override readonly name = 'IncompleteJson'
 
@@ -100,7 +100,7 @@ export class IncompleteJson extends Error {
  * Reads a whole response, and returns its parsed JSON.
  *
  * @throws ErrorResponse    the response is an error
- * @throws IncompleteJson   the JSON of the response is cut or damaged
+ * @throws IncompleteJson   the JSON of the response is truncated or damaged
  * @throws ProviderFailure  the response is not JSON, or too large
  * @throws any error of the connection
  */

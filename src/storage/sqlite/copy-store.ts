@@ -10,7 +10,7 @@ import { readTraces } from './store-marker.ts'
  * @param copy  path of the copy, which only this user can read; replaces an existing file
  */
 export function copySqliteStore(path: string, copy: string): void {
-  copyWith(path, copy, () => {})
+  copyChecked(path, copy, () => {})
 }
 
 /**
@@ -23,11 +23,11 @@ export function copyIntactStore(path: string, dataDir: string | undefined, copy:
     const traces = readTraces(path, dataDir)
     requireStoreFile(path, traces)
     if (!isOpenInProcess(path)) requireIntactLog(path)
-    copyWith(path, copy, ({ database }) => requireSameStore(database, path, traces))
+    copyChecked(path, copy, ({ database }) => requireSameStore(database, path, traces))
   })
 }
 
-function copyWith(path: string, copy: string, check: (reader: SqliteConnection) => void): void {
+function copyChecked(path: string, copy: string, check: (reader: SqliteConnection) => void): void {
   rmSync(copy, { force: true })
   // Create an empty file, into which SQLite writes. Other users could read a file that SQLite creates.
   closeSync(openSync(copy, 'w', 0o600))
