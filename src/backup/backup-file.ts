@@ -69,8 +69,8 @@ export async function readBackup(
   } finally {
     gunzip.destroy()
   }
-  if (!manifest) throw damaged('it is not complete')
-  if (!isDeepStrictEqual(manifest.files, seen) || seen[0]?.name !== storeName) throw damaged()
+  if (!manifest) throw damagedBackup('it is not complete')
+  if (!isDeepStrictEqual(manifest.files, seen) || seen[0]?.name !== storeName) throw damagedBackup()
   return manifest
 }
 

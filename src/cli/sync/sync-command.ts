@@ -113,10 +113,10 @@ export abstract class SyncCommand extends WbCommand {
     const { state, plan, outcome, resultOf } = await this.#compare(base, synced, flags)
     const applied = { ...plan, deleted: await this.#confirmDeletions(plan, state, flags, isRepeated) }
     await this.#apply(base, synced, applied, outcome).catch(error => {
-      if (!isInStep(applied)) this.#partial = resultOf(applied)
+      if (!isEmptyPlan(applied)) this.#partial = resultOf(applied)
       throw error
     })
-    if (!isRepeated || !isInStep(applied)) printSyncResult(this.output, resultOf(applied))
+    if (!isRepeated || !isEmptyPlan(applied)) printSyncResult(this.output, resultOf(applied))
     const isComplete = outcome.tally.failed === 0 && plan.taken.length === 0
     this.exitCode = isComplete ? exit.ok : exit.failed
   }
@@ -124,7 +124,7 @@ export abstract class SyncCommand extends WbCommand {
   /** Prints what would change. `base` is undefined if the knowledge base does not exist yet. */
   async #preview(base: KnowledgeBase | undefined, synced: SyncedFolder, flags: SyncFlags): Promise<void> {
     const { plan, resultOf } = await this.#compare(base, synced, flags)
-    printSyncResult(this.output, resultOf({ ...plan, ...nothing }))
+    printSyncResult(this.output, resultOf({ ...plan, ...emptyPlan }))
   }
 
   async #compare(
