@@ -140,7 +140,7 @@ test('of other commands and errors start with the words that started wb', async 
 describe('the sample documents answer questions of new users', () => {
   const questions: [question: string, file: string][] = [
     ['where is my data stored', 'docs/storage.md'],
-    ['how do I back up', 'docs/storage.md'],
+    ['how do I back up', 'docs/operating.md'],
     ['which files are left out', 'docs/ingesting.md'],
     ['can I read PDF files', 'docs/ingesting.md'],
     ['do I need a server', 'docs/getting-started.md'],

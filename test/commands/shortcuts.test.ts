@@ -42,7 +42,8 @@ test('wb add uses the named or the only knowledge base, or creates the first one
   expect((await run('add', 'refunds.md')).stderr).toContain('\n    wb add notes refunds.md\n')
 
   const passages = (args: string[]) => run('search', 'when do whales get a refund', ...args)
-  const everywhere = await passages(['--jq', 'map(.knowledgeBaseId) | unique | length'])
+  const found = '[.[] | ., .alsoIn[]? | .knowledgeBaseId] | unique | length'
+  const everywhere = await passages(['--jq', found])
   expect(everywhere).toMatchObject({ status: 0, stdout: '2\n' })
   const narrowed = await passages(['--kb', 'shop'])
   expect(narrowed.stdout).toContain('refunds.md')

@@ -178,6 +178,19 @@ describe('a file is refused with its reason', () => {
       'extraction_failed',
       'a damaged archive',
     ],
+    [
+      'a page with too many attributes',
+      async () =>
+        Buffer.from(`<html><p ${Array.from({ length: 20_000 }, (_, at) => `a${at}=1`).join(' ')}>x</p>`),
+      'extraction_failed',
+      'too many attributes',
+    ],
+    [
+      'a page with too many open elements',
+      async () => Buffer.from(`<html>${'<p><b>x'.repeat(20_000)}`),
+      'extraction_failed',
+      'nested too deeply',
+    ],
     ['an unknown archive', async () => archive({ 'a.txt': 'x' }), 'unsupported_file_type', 'a format that'],
     [
       'an old Word file',
@@ -191,4 +204,12 @@ describe('a file is refused with its reason', () => {
       message: expect.stringContaining(message),
     })
   })
+})
+
+test.each([
+  ['spaces', ' '.repeat(200_000), 'x y'],
+  ['empty lines', '\n'.repeat(200_000), 'x\n\ny'],
+  ['no-break spaces', '&nbsp;'.repeat(200_000), 'x y'],
+])('a long run of %s in a page becomes short', async (_, run, text) => {
+  expect((await read('a.html', Buffer.from(`<html><pre>x${run}y</pre>`))).text).toContain(text)
 })

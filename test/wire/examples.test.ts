@@ -19,6 +19,7 @@ const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'accessTools.documents': [404, 'knowledge_base_not_found'],
   'accessTools.diff': [404, 'knowledge_base_not_found'],
   'kb.importLines': [409, 'conflict'],
+  'kb.reindex': [404, 'chunking_service_not_found'],
   'kb.whyNot': [404, 'document_not_found'],
   'playground.execute': [422, 'unsupported_workspace_kind'],
   'mcpServers.review': [409, 'conflict'],
