@@ -1,19 +1,23 @@
 import { FairQueue } from './fair-queue.ts'
 
 interface WaitingTask {
+  readonly workspaceId: string
   readonly bytes: number
   readonly start: () => void
 }
 
 /**
  * Limits the total size of the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}: a large
- * task waits until there is room for it, and no later task overtakes it.
+ * task waits until there is room for it, and no later task overtakes it. A workspace starts no task while its running ones use half
+ * of the total size, so that tasks that take long leave room for other workspaces.
  */
 export class FairByteLimiter {
   readonly #waiting = new FairQueue<WaitingTask>()
   /** Task that starts as soon as there is room for it. */
   #next: WaitingTask | undefined
   #usedBytes = 0
+  /** Size of the running tasks by workspace. */
+  readonly #usedBy = new Map<string, number>()
 
   constructor(private readonly bytesMax: number) {}
 
@@ -34,7 +38,7 @@ export class FairByteLimiter {
     try {
       return await task()
     } finally {
-      this.#usedBytes -= usedBytes
+      this.#count(workspaceId, -usedBytes)
       this.#startNext()
     }
   }
@@ -45,7 +49,7 @@ export class FairByteLimiter {
         signal.removeEventListener('abort', drop)
         resolve()
       }
-      const waiting = { bytes, start }
+      const waiting = { workspaceId, bytes, start }
       const drop = () => {
         if (this.#next === waiting) this.#next = undefined
         else this.#waiting.delete(workspaceId, '', waiting)
@@ -60,12 +64,23 @@ export class FairByteLimiter {
 
   #startNext(): void {
     for (;;) {
-      this.#next ??= this.#waiting.take()
+      this.#next ??= this.#waiting.take(workspaceId => this.#hasRoomFor(workspaceId))
       if (!this.#next || this.#usedBytes + this.#next.bytes > this.bytesMax) return
-      const { bytes, start } = this.#next
+      const { workspaceId, bytes, start } = this.#next
       this.#next = undefined
-      this.#usedBytes += bytes
+      this.#count(workspaceId, bytes)
       start()
     }
+  }
+
+  #hasRoomFor(workspaceId: string): boolean {
+    return (this.#usedBy.get(workspaceId) ?? 0) < this.bytesMax / 2
+  }
+
+  #count(workspaceId: string, bytes: number): void {
+    this.#usedBytes += bytes
+    const used = (this.#usedBy.get(workspaceId) ?? 0) + bytes
+    if (used === 0) this.#usedBy.delete(workspaceId)
+    else this.#usedBy.set(workspaceId, used)
   }
 }

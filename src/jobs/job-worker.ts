@@ -45,7 +45,8 @@ interface RunningJob {
 
 /**
  * Runs several jobs at a time: first abandoned jobs, then pending jobs. Workspaces with pending jobs take turns, and the jobs of a
- * workspace run in order of creation.
+ * workspace run in order of creation. Jobs can wait for minutes, for example for a provider, so one more than the capacity can run
+ * if its workspace has no other running job.
  */
 export class JobWorker {
   readonly #deps: JobWorkerDependencies
@@ -131,7 +132,7 @@ export class JobWorker {
     try {
       while (this.#mustCheckAgain && !this.#isClosed) {
         this.#mustCheckAgain = false
-        while (!this.#isClosed && this.#running.size < this.#deps.capacity) {
+        while (!this.#isClosed && this.#running.size <= this.#deps.capacity) {
           const claim = await this.#claimNext()
           if (!claim) break
           this.#run(claim)
@@ -156,13 +157,28 @@ export class JobWorker {
   }
 
   async #candidates(): Promise<Stored<JobRow>[]> {
-    const abandoned = await this.#abandoned()
+    const abandoned = (await this.#abandoned()).filter(job => this.#mayRun(job))
     if (abandoned.length > 0) return abandoned.slice(0, candidatesMax)
-    const { rows } = this.#deps
     const pending = { index: 'byTurn', prefix: ['pending'], limit: candidatesMax }
-    const after = [this.#lastWorkspaceId, Number.MAX_SAFE_INTEGER]
-    const next = await rows.list(tables.jobs, { ...pending, after })
-    return next.length > 0 ? next : rows.list(tables.jobs, pending)
+    let after: [workspaceId: string, ordinal: number] | undefined = afterJobsOf(this.#lastWorkspaceId)
+    for (let hasWrapped = false; ; ) {
+      const page: Stored<JobRow>[] = await this.#deps.rows.list(tables.jobs, {
+        ...pending,
+        ...(after && { after }),
+      })
+      const candidates = page.filter(job => this.#mayRun(job))
+      if (candidates.length > 0) return candidates
+      const last = page.at(-1)
+      if (!last && hasWrapped) return []
+      hasWrapped ||= !last
+      after = last && afterJobsOf(last.row.workspaceId)
+    }
+  }
+
+  /** Returns true if there is capacity for a job. The extra place is for a workspace that has no running job. */
+  #mayRun({ row: { workspaceId } }: Stored<JobRow>): boolean {
+    if (this.#running.size < this.#deps.capacity) return true
+    return [...this.#running.values()].every(({ claim }) => claim.job.workspaceId !== workspaceId)
   }
 
   /** Returns jobs that were started, but that no process is working on. */
@@ -259,4 +275,9 @@ export class JobWorker {
 
 function isLeaseExpired({ leaseUntil }: JobRow, now: string): boolean {
   return leaseUntil === null || leaseUntil <= now
+}
+
+/** Returns the position after all jobs of a workspace. */
+function afterJobsOf(workspaceId: string): [workspaceId: string, ordinal: number] {
+  return [workspaceId, Number.MAX_SAFE_INTEGER]
 }

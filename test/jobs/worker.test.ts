@@ -57,6 +57,20 @@ describe('jobs', () => {
     )
   })
 
+  test('of another workspace run although an embedder that does not answer occupies the capacity', async () => {
+    const { wb, base, provider } = await createHostedBase({
+      config: { runtime: { maxConcurrentIngestJobs: 2 } },
+    })
+    provider.script(hang, hang)
+    const sent = []
+    for (const word of ['first', 'second', 'third']) sent.push(await enqueue(wb, base, word))
+    await waitUntil(() => provider.received.length === 2)
+    const other = await enqueue(wb, await makeBase(wb), 'other')
+    expect(await waitForEnd(wb, other.job)).toMatchObject({ status: 'succeeded' })
+    expect(await jobOf(wb, sent[2]!.job)).toMatchObject({ status: 'pending' })
+    for (const { job } of sent) await cancel(wb, job)
+  })
+
   test('write each claim to the audit trail, as an action of the runtime', async () => {
     const wb = await open({ server: true })
     const { job } = await enqueue(wb, await makeBase(wb), 'text')

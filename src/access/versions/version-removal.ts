@@ -13,11 +13,17 @@ interface DocumentKey extends BaseKey {
   readonly documentId: string
 }
 
-/** Deletes the versions of a deleted document in small transactions, because there can be many. */
+/**
+ * Deletes the versions of a deleted document in small transactions, because there can be many. Keeps them while a document or an
+ * entry of the trash has its ID, because they can belong to it.
+ */
 export async function deleteDocumentVersions(
   rows: RowStore,
   { workspaceId, knowledgeBaseId, documentId }: DocumentKey,
 ): Promise<void> {
+  const key = [workspaceId, knowledgeBaseId, documentId]
+  if (await rows.get(tables.documents, key)) return
+  if ((await rows.count(tables.deletedDocuments, 'byDocument', key)) > 0) return
   const target = documentTarget(knowledgeBaseId, documentId)
   for (const kind of documentVersionKinds)
     await deleteFirst(rows, tables.accessVersions, { index: 'byTarget', prefix: [workspaceId, kind, target] })

@@ -298,12 +298,9 @@ export class Trash {
     const { rows, log } = this.#parts
     const { workspaceId, knowledgeBaseId, documentId } = row
     const documentKey = { workspaceId, knowledgeBaseId, documentId }
-    try {
-      const key = [workspaceId, knowledgeBaseId, documentId]
-      if (!(await rows.get(tables.documents, key))) await deleteDocumentVersions(rows, documentKey)
-    } catch (error) {
-      log.warn({ ...documentKey, error }, 'the access versions of a deleted document were not deleted')
-    }
+    await deleteDocumentVersions(rows, documentKey).catch(error =>
+      log.warn({ ...documentKey, error }, 'the access versions of a deleted document were not deleted'),
+    )
   }
 }
 
