@@ -15,8 +15,11 @@ export const manifestName = 'backup.json'
 export const formatVersion = 1
 const MANIFEST_BYTES_MAX = 16 * 1024 * 1024
 
-/** Files and folders of a data directory that a backup contains, besides the store. */
-export const includedNames: readonly string[] = ['workbase.yaml', '.env', 'secrets', 'models']
+/** Files of a data directory that a backup contains, besides the store. */
+const includedFiles: readonly string[] = ['workbase.yaml', '.env']
+/** Folders of a data directory that a backup contains. */
+const includedFolders: readonly string[] = ['secrets', 'models']
+export const includedNames: readonly string[] = [...includedFiles, ...includedFolders]
 
 /** A file of a backup, with its SHA-256 in hex. */
 export interface BackedUpFile extends TarFile {
@@ -50,6 +53,7 @@ export async function readBackup(
   // Errors of the file are thrown by the loop below.
   pipeline(createReadStream(path), gunzip, () => {})
   const seen: BackedUpFile[] = []
+  const places = new UniquePlaces()
   let manifest: Manifest | undefined
   try {
     for await (const file of readTar(gunzip)) {
@@ -58,7 +62,8 @@ export async function readBackup(
         manifest = await readManifest(file)
         continue
       }
-      if (!isIncluded(file.name)) throw damagedBackup(`it contains a file with the name '${file.name}'`)
+      if (!isIncluded(file.name) || !places.add(file.name))
+        throw damagedBackup(`it contains a file with the name '${file.name}'`)
       const { name, size, mode } = file
       const hash = createHash('sha256')
       await store({ name, size, mode, content: hashed(file.content, hash) })
@@ -74,12 +79,30 @@ export async function readBackup(
   return manifest
 }
 
-/** Returns true for the store, and for a path that is or is below one of {@link includedNames}. */
+/** The paths of files. Knows those that cannot exist together. */
+class UniquePlaces {
+  readonly #files = new Set<string>()
+  readonly #folders = new Set<string>()
+
+  /** Returns false if the path is that of another file or of its folder, or if a folder of it is a file. */
+  add(name: string): boolean {
+    const segments = name.split('/')
+    const folders = segments.slice(1).map((_, at) => segments.slice(0, at + 1).join('/'))
+    if (this.#files.has(name) || this.#folders.has(name)) return false
+    if (folders.some(folder => this.#files.has(folder))) return false
+    this.#files.add(name)
+    for (const folder of folders) this.#folders.add(folder)
+    return true
+  }
+}
+
+/** Returns true for the store, and for a file that is, or is in a folder that is, one of {@link includedNames}. */
 function isIncluded(name: string): boolean {
   const [first, ...rest] = name.split('/')
-  if (rest.some(segment => segment === '' || segment === '.' || segment === '..' || /[\\\0]/.test(segment)))
-    return false
-  return name === storeName || includedNames.includes(first!)
+  if (rest.length === 0) return name === storeName || includedFiles.includes(name)
+  const isPlain = (segment: string) =>
+    segment !== '' && segment !== '.' && segment !== '..' && !/[\\\p{Cc}]/u.test(segment)
+  return includedFolders.includes(first!) && rest.every(isPlain)
 }
 
 async function* hashed(content: AsyncIterable<Buffer>, hash: { update(bytes: Buffer): void }) {

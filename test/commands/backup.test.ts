@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
 import { type Sandbox, sandboxFactory } from './sandbox.ts'
@@ -185,15 +185,23 @@ describe('wb restore', () => {
   })
 
   test.each([
-    ['with another path, even if its checksums are right', 'extra', undefined],
-    ['whose list of files is missing', undefined, '{"format":"workbase-backup","version":1}'],
-  ])('refuses a backup %s', async (_, extra, manifest) => {
+    ['with another path, even if its checksums are right', ['extra'], undefined],
+    ['with a path twice', ['.env', '.env'], undefined],
+    ['with a folder that is a file', ['workbase.yaml/a'], undefined],
+    ['with a path that contains a control character', ['secrets/a\x1bb'], undefined],
+    ['whose list of files is missing', [], '{"format":"workbase-backup","version":1}'],
+  ])('refuses a backup %s', async (_, added, manifest) => {
     const sandbox = await filled()
     const { file } = await backUp(sandbox)
     const unpacked = join(sandbox.home, 'unpacked')
     mkdirSync(unpacked)
     execFileSync('tar', ['-xzf', file, '-C', unpacked])
-    writeFileSync(join(unpacked, 'extra'), 'x')
+    for (const name of added) {
+      const path = join(unpacked, name)
+      if (existsSync(dirname(path)) && !statSync(dirname(path)).isDirectory()) rmSync(dirname(path))
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, 'x')
+    }
     if (manifest !== undefined) writeFileSync(join(unpacked, 'backup.json'), manifest)
     execFileSync('tar', [
       '-czf',
@@ -202,7 +210,9 @@ describe('wb restore', () => {
       '-C',
       unpacked,
       'workbase.db',
-      ...(extra === undefined ? [] : [extra]),
+      // Without this option, tar stores a name that occurs twice as a link.
+      '--hard-dereference',
+      ...added,
       'backup.json',
     ])
     const refused = await sandbox.wb(['restore', file, '--data-dir', join(sandbox.home, 'fresh')])
