@@ -100,7 +100,7 @@ export class Ingestion {
    *
    * @param waitMsMax  maximum time to wait in milliseconds; null for no limit
    * @throws overloaded       there was no memory for the text in this time
-   * @throws the reason of the caller's signal, if the client disconnects before that
+   * @throws the reason of the caller's signal, if the client disconnects before that and there is a maximum time
    * @throws forbidden        the owner is another principal, and the caller lacks `manage:access`
    * @throws conflict         another document has the requested ID, or a record has the ID of a chunk
    * @throws invalid_chunker  the combination of service and override is invalid; the document is stored as failed
@@ -116,7 +116,8 @@ export class Ingestion {
     const waiting = new AbortController()
     const expire = () => waiting.abort(overloaded('too much text is being ingested'))
     const cancel = waitMsMax === null ? () => {} : this.parts.clock.after(waitMsMax, expire)
-    const signal = AbortSignal.any([caller.signal, waiting.signal])
+    // The lines of a batch that have arrived are ingested, so that each has a result.
+    const signal = waitMsMax === null ? waiting.signal : AbortSignal.any([caller.signal, waiting.signal])
     const size = { workspaceId, bytes: sizeInMemory(body.text), signal }
     try {
       return await this.parts.inProgress.run(size, () => {
