@@ -26,9 +26,9 @@ const waitingMax = 2_000
 export class CallerQueue {
   readonly #limiter: FairLimiter
 
-  /** @param workspaceMax  maximum number for one workspace at the same time */
-  constructor(runningMax: number, workspaceMax = runningMax) {
-    this.#limiter = new FairLimiter(runningMax, workspaceMax)
+  /** @param extraMax  number of places more for workspaces without running work */
+  constructor(runningMax: number, extraMax = 0) {
+    this.#limiter = new FairLimiter(runningMax, extraMax)
   }
 
   /**

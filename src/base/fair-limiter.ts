@@ -1,8 +1,8 @@
 import { FairQueue } from './fair-queue.ts'
 
 /**
- * Limits the tasks that run at the same time, in total and for each workspace. Waiting tasks start in the order of a
- * {@link FairQueue}.
+ * Limits the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}. Some places more are only for
+ * workspaces without a running task, so that slow tasks of one workspace do not delay those of others.
  */
 export class FairLimiter {
   readonly #waiting = new FairQueue<() => void>()
@@ -10,10 +10,10 @@ export class FairLimiter {
   readonly #runningBy = new Map<string, number>()
   #running = 0
 
-  /** @param workspaceMax  maximum number of running tasks of a workspace; below `runningMax`, a place is left for the others */
+  /** @param extraMax  number of places for workspaces without a running task */
   constructor(
     private readonly runningMax: number,
-    private readonly workspaceMax = runningMax,
+    private readonly extraMax = 0,
   ) {}
 
   /** Returns the number of waiting tasks of a member. */
@@ -33,7 +33,7 @@ export class FairLimiter {
     task: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
     signal.throwIfAborted()
-    const hasWaited = this.#running >= this.runningMax || !this.#canStart(workspaceId)
+    const hasWaited = !this.#canStart(workspaceId)
     if (hasWaited) await this.#wait(workspaceId, member, signal)
     else this.#count(workspaceId, 1)
     try {
@@ -45,7 +45,8 @@ export class FairLimiter {
   }
 
   #canStart(workspaceId: string): boolean {
-    return (this.#runningBy.get(workspaceId) ?? 0) < this.workspaceMax
+    if (this.#running < this.runningMax) return true
+    return this.#running < this.runningMax + this.extraMax && !this.#runningBy.has(workspaceId)
   }
 
   #count(workspaceId: string, change: 1 | -1): void {

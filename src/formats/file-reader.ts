@@ -23,9 +23,9 @@ interface ReadingCaller {
 }
 
 /** Number of files that are read at the same time, each on its own thread. */
-const threadsMax = 3
-/** Number of files of a workspace that are read at the same time, so that slow ones do not delay those of other workspaces. */
-const workspaceThreadsMax = 2
+const threadsMax = 2
+/** Number of files more that can be read for workspaces of which no file is being read. */
+const extraThreadsMax = 1
 const heapMegabytes = 768
 const idleMs = 20_000
 const callMs = 120_000
@@ -35,11 +35,11 @@ const callMs = 120_000
  * alone.
  */
 export class FileReader {
-  readonly #limiter = new FairLimiter(threadsMax, workspaceThreadsMax)
+  readonly #limiter = new FairLimiter(threadsMax, extraThreadsMax)
   readonly #idle: OperationHost<FileOperations>[]
 
   constructor(entry = join(packageRoot(), 'dist', 'src', 'formats', 'worker.js')) {
-    this.#idle = Array.from({ length: threadsMax }, () =>
+    this.#idle = Array.from({ length: threadsMax + extraThreadsMax }, () =>
       threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs, isSilent: true }),
     )
   }

@@ -104,8 +104,8 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
  * caller waits for at most this many. As many vector searches fit into one batch of the embedded store.
  */
 const searchesMax = 8
-/** Maximum number of searches of a workspace at the same time, so that those of others start at once. */
-const workspaceSearchesMax = 6
+/** Number of searches more that can run for workspaces without a running search. */
+const extraSearchesMax = 2
 /** Maximum number of searches at the same time that explain why a document is missing. Other searches do not wait for them. */
 const whyNotMax = 2
 
@@ -174,7 +174,7 @@ export function openKnowledge(parts: KnowledgeParts) {
   const files = new FileReader()
   const docling = new Docling(parts.docling, parts)
   const uploads = new Uploads({ ...parts, docling, files, index: hosts.index })
-  const queue = new CallerQueue(searchesMax, workspaceSearchesMax)
+  const queue = new CallerQueue(searchesMax, extraSearchesMax)
   const reranking = new ServiceReranking({ ...parts, services: parts.reranking })
   const shaper = new ResultShaper(parts)
   const searcherParts = { space, filters, queue, sentences, reranking, shaper }

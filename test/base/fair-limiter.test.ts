@@ -3,8 +3,8 @@ import { FairLimiter } from '../../src/base/fair-limiter.ts'
 
 const { signal } = new AbortController()
 
-test('a workspace leaves places for the others, and uses them again when it may', async () => {
-  const limiter = new FairLimiter(3, 2)
+test('a workspace without a running task starts one in an extra place', async () => {
+  const limiter = new FairLimiter(2, 1)
   const started: string[] = []
   const tasks = ['a1', 'a2', 'a3', 'b1', 'b2'].map(name => {
     let end = () => {}
@@ -25,9 +25,11 @@ test('a workspace leaves places for the others, and uses them again when it may'
   }
   await settle()
   expect(started).toEqual(['a1', 'a2', 'b1'])
-  await end(3)
-  expect(started).toEqual(['a1', 'a2', 'b1', 'b2'])
   await end(0)
-  expect(started).toEqual(['a1', 'a2', 'b1', 'b2', 'a3'])
-  for (const at of [1, 2, 4]) await end(at)
+  expect(started).toEqual(['a1', 'a2', 'b1'])
+  await end(3)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3'])
+  await end(1)
+  expect(started).toEqual(['a1', 'a2', 'b1', 'a3', 'b2'])
+  for (const at of [2, 4]) await end(at)
 })
