@@ -3,7 +3,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { homeFolder } from '../src/cli/environment.ts'
-import { ingestedFolders } from '../src/cli/ingest/ingested-folders.ts'
+import { readIngestedFolders } from '../src/cli/ingest/ingested-folders.ts'
 import { ingestSummaryJson } from '../src/cli/ingest/summary.ts'
 import { typedProgram } from '../src/cli/launch-command.ts'
 import { printPassages } from '../src/cli/passages/print-passages.ts'
@@ -53,7 +53,7 @@ export default class Quickstart extends WbCommand {
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
     printPassages(this.output, question, passages, {
       explain: false,
-      foldersOf: passage => ingestedFolders(this.profile, passage),
+      foldersOf: readIngestedFolders(this.profile),
     })
     this.output.note(
       ['  Next', ...nextStepLines(result, this.output, { program: typedProgram(this.io), kind })].join('\n'),

@@ -5,7 +5,7 @@ import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { documentViewJson, readDocumentView } from '../../src/cli/documents/document-view.ts'
 import { documentFields, documentName } from '../../src/cli/fields/resources.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { ingestedFolders } from '../../src/cli/ingest/ingested-folders.ts'
+import { readIngestedFolders } from '../../src/cli/ingest/ingested-folders.ts'
 import { type CitedDocument, findCitedDocument } from '../../src/cli/passages/last-search.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 
@@ -41,7 +41,7 @@ export default class DocumentsShow extends WbCommand {
       output.note(`  ${documentName(cited.document)} has no text (status ${cited.document.status})`)
     else if (output.interactive) {
       const { showDocument } = await import('../../src/tui/document/show-document.ts')
-      await showDocument({ view, part, folders: ingestedFolders(this.profile, cited.document) }, output)
+      await showDocument({ view, part, folders: readIngestedFolders(this.profile)(cited.document) }, output)
     } else output.result(plain(text.slice(part.start, part.end)))
   }
 

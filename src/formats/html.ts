@@ -24,8 +24,9 @@ const openFormattingMax = 5_000
 /** Length of a tag from which its attributes are counted. */
 const longTagChars = 20_000
 const attributesMax = 1_000
-/** Long white space, which takes quadratic time to convert. */
-const longSpaces = /(?:\s|&nbsp;|&#(?:x?0*(?:a0|20|9|a|d|32|160|10|13));?){500,}/gi
+const whiteSpace = /(?:\s|&nbsp;|&#(?:x?0*(?:a0|20|9|a|d|32|160|10|13));?)+/gi
+/** Length from which white space is shortened, because it takes quadratic time to convert. */
+const longSpaceChars = 500
 
 /** @throws extraction_failed  the page is nested too deeply */
 export function readHtml(bytes: Uint8Array): FileText {
@@ -48,9 +49,7 @@ function declaredEncoding(bytes: Uint8Array): string | undefined {
 export function convertHtml(html: string): FileText {
   requireFlat(html)
   try {
-    const document = domino.createDocument(
-      html.replace(longSpaces, run => (run.includes('\n') ? '\n\n' : ' ')),
-    )
+    const document = domino.createDocument(html.replace(whiteSpace, shortened))
     for (const element of Array.from(document.querySelectorAll(`${omitted}, ${frame}`))) element.remove()
     const body = document.body
     const title = titleOf(document.title) ?? titleOf(body?.querySelector('h1')?.textContent)
@@ -87,6 +86,11 @@ function hasMoreOpen(html: string, tag: RegExp, max: number): boolean {
     if (open > max) return true
   }
   return false
+}
+
+function shortened(space: string): string {
+  if (space.length < longSpaceChars) return space
+  return space.includes('\n') ? '\n\n' : ' '
 }
 
 function tooDeep(cause?: unknown): WbError {

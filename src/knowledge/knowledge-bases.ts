@@ -554,17 +554,6 @@ export class KnowledgeBases {
 function baseRemovalWrites(base: Stored<KnowledgeBase>): Write[] {
   const { workspaceId, knowledgeBaseId } = base.row
   const prefix = [workspaceId, knowledgeBaseId]
-  const {
-    documents,
-    deletedDocuments,
-    deletedChunks,
-    knowledgeFilters,
-    jobs,
-    jobInputs,
-    jobBatches,
-    queryLog,
-  } = tables
-  const { agents, conversations } = tables
   const references = {
     index: 'byWorkspace',
     prefix: [workspaceId],
@@ -574,16 +563,18 @@ function baseRemovalWrites(base: Stored<KnowledgeBase>): Write[] {
   return [
     { op: 'delete', table: tables.knowledgeBases, key: prefix, ...revisionOf(base) },
     ...[
-      documents,
-      deletedDocuments,
-      deletedChunks,
-      knowledgeFilters,
-      jobs,
-      jobInputs,
-      jobBatches,
-      queryLog,
+      tables.documents,
+      tables.deletedDocuments,
+      tables.deletedChunks,
+      tables.knowledgeFilters,
+      tables.jobs,
+      tables.jobInputs,
+      tables.jobBatches,
+      tables.queryLog,
     ].map((table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix })),
-    ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...references })),
+    ...[tables.agents, tables.conversations].map(
+      (table): Write => ({ op: 'removeFromList', table, ...references }),
+    ),
   ]
 }
 

@@ -241,15 +241,21 @@ async function expectVectors(base: Base, count: number) {
       expect(vector![at]).toBeCloseTo(value, 4)
 }
 
+/** Opens a base whose reindex with another embedding service waits at the gate, after two of its requests. */
+async function openHalfway() {
+  const { wb, base, workspaceId } = await openSplit()
+  for (let n = 0; n < 4; n++) await base.ingest(`Document ${n} about wings.`)
+  const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId)
+  const gate = createGate()
+  provider.script({}, {}, gate.step)
+  const job = await start(wb, base, { embeddingServiceId })
+  await waitUntil(() => provider.received.length >= 3)
+  return { wb, base, workspaceId, provider, embeddingServiceId, gate, job }
+}
+
 describe('reindexing with another embedding service', () => {
   test('searches use the previous vectors until the new ones are complete, and then the new ones', async () => {
-    const { wb, base, workspaceId } = await openSplit()
-    for (let n = 0; n < 4; n++) await base.ingest(`Document ${n} about wings.`)
-    const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId)
-    const gate = createGate()
-    provider.script({}, {}, gate.step)
-    const job = await start(wb, base, { embeddingServiceId })
-    await waitUntil(() => provider.received.length >= 3)
+    const { wb, base, provider, embeddingServiceId, gate, job } = await openHalfway()
     expect(await base.search('wings', { hybrid: false })).toHaveLength(4)
     expect(await base.show()).not.toMatchObject({ embeddingServiceId })
     expect(await jobOf(wb, job)).toMatchObject({ status: 'running', total: 8 })
@@ -361,13 +367,7 @@ describe('reindexing with another embedding service', () => {
   })
 
   test('starts again if the model of the service changed in the meantime', async () => {
-    const { wb, base, workspaceId } = await openSplit()
-    for (let n = 0; n < 4; n++) await base.ingest(`Document ${n} about wings.`)
-    const { provider, embeddingServiceId } = await makeHosted(wb, workspaceId)
-    const gate = createGate()
-    provider.script({}, {}, gate.step)
-    const job = await start(wb, base, { embeddingServiceId })
-    await waitUntil(() => provider.received.length >= 3)
+    const { wb, workspaceId, provider, embeddingServiceId, gate, job } = await openHalfway()
     await wb.call(embeddingServices.update, {
       params: { workspaceId, embeddingServiceId },
       body: { modelName: 'another' },

@@ -25,12 +25,18 @@ function keyOf(profile: Profile, { knowledgeBaseId }: Pick<KnowledgeBase, 'knowl
 }
 
 /** Returns the folders on this machine that were ingested into a knowledge base, the newest first. */
-export function ingestedFolders(
-  profile: Profile,
-  base: Pick<KnowledgeBase, 'knowledgeBaseId'>,
-): readonly string[] {
-  const folders = read(profile)[keyOf(profile, base)]
-  return Array.isArray(folders) ? folders.filter(folder => typeof folder === 'string') : []
+export type FoldersOf = (base: Pick<KnowledgeBase, 'knowledgeBaseId'>) => readonly string[]
+
+/** Reads the stored folders. A file that other users can write to counts as empty. */
+export function readIngestedFolders(profile: Profile): FoldersOf {
+  let stored: StoredFolders = {}
+  try {
+    stored = read(profile)
+  } catch {}
+  return base => {
+    const folders = stored[keyOf(profile, base)]
+    return Array.isArray(folders) ? folders.filter(folder => typeof folder === 'string') : []
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { documentName, documentTitle } from '../fields/resources.ts'
+import type { FoldersOf } from '../ingest/ingested-folders.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { Output } from '../terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal/terminal-text.ts'
@@ -39,9 +40,6 @@ export function formatScores({ coverage, score }: Pick<Passage, 'coverage' | 'sc
 
 /** Names of knowledge bases by ID, for passages from several knowledge bases. */
 export type BaseNames = ReadonlyMap<string, string>
-
-/** Returns the folders on this machine that were ingested into the knowledge base of a passage. */
-type FoldersOf = (passage: Pick<Passage, 'knowledgeBaseId'>) => readonly string[]
 
 /** Prints passages: as cards in a terminal, as tab-separated lines in a pipe. */
 export function printPassages(

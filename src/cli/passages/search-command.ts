@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
 import { findFilter } from '../find/filter.ts'
 import type { ResolveContext } from '../find/resolve.ts'
-import { ingestedFolders } from '../ingest/ingested-folders.ts'
+import { readIngestedFolders } from '../ingest/ingested-folders.ts'
 import { describeEmptyResult } from './empty-result.ts'
 import { findPassages, search } from './find-passages.ts'
 import { storeSearch, toCitedHits } from './last-search.ts'
@@ -69,7 +69,7 @@ export abstract class SearchCommand extends WbCommand {
     printPassages(output, question, passages, {
       ...flags,
       names,
-      foldersOf: passage => ingestedFolders(this.profile, passage),
+      foldersOf: readIngestedFolders(this.profile),
     })
     if (storeSearch(this.profile, toCitedHits(base, passages)) && output.interactive)
       output.suggest('wb documents show 1')
