@@ -502,3 +502,16 @@ test('the summary names a few skipped files, and all of them with --verbose and 
   expect(skippedFiles).toHaveLength(5)
   expect(skippedFiles[0]).toEqual({ path: join(tree, 'p1.png'), reason: 'not supported' })
 })
+
+test('the data of a Git repository is an error as an argument, and is skipped in a folder', async () => {
+  const sandbox = createSandbox()
+  const data = { HEAD: 'ref: refs/heads/main', 'objects/a.md': 'a', 'refs/b.md': 'b' }
+  const repository = Object.fromEntries(
+    Object.entries(data).map(([name, text]) => [`mirror.git/${name}`, text]),
+  )
+  const tree = writeFiles(sandbox, { 'readme.md': 'Read me.', ...repository })
+  const failed = await sandbox.wb(['kb', 'ingest', 'papers', join(tree, 'mirror.git'), '--create'])
+  expect(failed.stderr).toContain('it holds the data of a Git repository')
+  const ingested = await sandbox.wb(['kb', 'ingest', 'papers', tree, '--create', '--json'])
+  expect(summary(ingested)).toMatchObject({ added: 1, skippedAs: { 'Git data': 1 } })
+})

@@ -71,7 +71,7 @@ export interface FileToRead {
 
 /** Returns a failed item if the file is an argument, otherwise a skipped item. */
 export function failOrSkip(
-  { isNamedByUser, path }: FileToRead,
+  { isNamedByUser, path }: Pick<FileToRead, 'isNamedByUser' | 'path'>,
   skipped: Omit<Skipped, 'path'>,
   problem: Omit<Problem, 'path'>,
 ): IngestItem {

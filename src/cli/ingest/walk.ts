@@ -4,7 +4,7 @@ import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { IgnoreRules } from './ignore-rules.ts'
-import { type FileToRead, type IngestItem, specialFileItem } from './ingest-item.ts'
+import { type FileToRead, failOrSkip, type IngestItem, specialFileItem } from './ingest-item.ts'
 import { systemFailure } from './read-text.ts'
 
 export type WalkedItem = FileToRead | IngestItem
@@ -112,6 +112,17 @@ async function* walkFolder(
     yield { kind: 'failed', problem: { path: shownPath, ...systemProblem(entries) } }
     return
   }
+  if (isGitData(entries)) {
+    yield failOrSkip(
+      { path: shownPath, isNamedByUser: folder === root },
+      { category: 'Git data', reason: 'the data of a Git repository' },
+      {
+        code: 'unsupported_file_type',
+        message: 'it holds the data of a Git repository; ingest the folder of its working tree',
+      },
+    )
+    return
+  }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
     const file = join(folder, entry.name)
@@ -126,6 +137,12 @@ async function* walkFolder(
       yield { kind: 'skipped', path, category: 'symbolic links', reason: 'not followed' }
     else yield specialFileItem(fileToRead)
   }
+}
+
+/** Returns true for a folder such as `.git`, or a repository without a working tree. */
+function isGitData(entries: readonly Dirent[]): boolean {
+  const names = new Set(entries.map(entry => entry.name))
+  return ['HEAD', 'objects', 'refs'].every(name => names.has(name))
 }
 
 function isExcluded(path: string, entry: Dirent, rules: IgnoreRules, { all }: WalkOptions): boolean {
