@@ -224,7 +224,7 @@ const chat = block({
   baseUrl: webUrl.nullable().default(null),
   model: nonEmptyString.default('openai/gpt-4o-mini'),
   maxOutputTokens: integer(1, 8_192).default(1_024),
-  requestTimeoutMs: integer(1, 600_000).nullable().default(null),
+  requestTimeoutMs: integer(1, limits.requestTimeoutMs).nullable().default(null),
   retrievalK: integer(1, 64).default(6),
   checkAnswers: configFlag.default(true),
   allowDataCollection: configFlag.default(false),

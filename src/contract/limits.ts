@@ -69,6 +69,8 @@ export const limits = {
   keyGraceSeconds: 2_592_000,
   keyGraceSecondsDefault: 86_400,
   principalIdChars: 128,
+  /** Maximum time limit that a service can set for its requests, in milliseconds. */
+  requestTimeoutMs: 600_000,
   /** Maximum length of the subject of a user, as in OpenID Connect Core 1.0 section 2. */
   subjectChars: 255,
   /** Maximum number of principals in the field `visibleTo` of a document or record. */

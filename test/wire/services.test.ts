@@ -296,6 +296,7 @@ const sharedWrong = [
   ['status', 'retired'],
   ['authType', 'basic'],
   ['requestTimeoutMs', 0],
+  ['requestTimeoutMs', 600_001],
   ['endpointBaseUrl', 'ftp://files.example.com'],
   ['endpointBaseUrl', 'no address'],
   ['endpointBaseUrl', 'http://user:pass@host.example.com'],

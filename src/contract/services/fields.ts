@@ -46,6 +46,7 @@ export const sharedServiceFields = {
 export const sharedServicePatch = {
   name: boundedText(limits.nameChars),
   description: optionalTextUpTo(limits.descriptionChars),
+  requestTimeoutMs: z.int().positive().max(limits.requestTimeoutMs).nullable(),
 }
 export const sharedServiceCreate = {
   ...sharedServiceFields,
@@ -54,7 +55,7 @@ export const sharedServiceCreate = {
   status: sharedServiceFields.status.default('active'),
   endpointBaseUrl: sharedServiceFields.endpointBaseUrl.default(null),
   endpointPath: endpointPath.default(null),
-  requestTimeoutMs: nullablePositive.default(null),
+  requestTimeoutMs: sharedServicePatch.requestTimeoutMs.default(null),
   authType: sharedServiceFields.authType.default('none'),
   credentialRef: sharedServiceFields.credentialRef.default(null),
 }
