@@ -32,6 +32,8 @@ export default class Quickstart extends WbCommand {
     question: Args.string({ ignoreStdin: true, description: 'question to search for' }),
   }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args, flags } = await this.parse(Quickstart)
     const { client, signal, progress, output, profile } = this

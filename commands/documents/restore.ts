@@ -20,6 +20,8 @@ export default class DocumentsRestore extends WbCommand {
   }
   static override flags = { kb: kbFlag }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { flags, argv } = await this.parse(DocumentsRestore)
     const entries = await this.waitFor('loading', listTrash(this.resolveContext, flags.kb))

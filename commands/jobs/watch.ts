@@ -9,6 +9,8 @@ export default class JobsWatch extends WbCommand {
   static override examples = ['wb jobs watch', 'wb jobs watch $(wb jobs list --limit 1 | cut -f1) --json']
   static override args = { job: jobArg }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args } = await this.parse(JobsWatch)
     const { client, signal, progress } = this

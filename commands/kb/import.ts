@@ -24,6 +24,8 @@ export default class KbImport extends WbCommand {
     }),
   }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args, flags } = await this.parse(KbImport)
     const { workspaceId } = await this.workspaceOrDefault()

@@ -25,6 +25,8 @@ export default class KbReindex extends WbCommand {
     async: Flags.boolean({ summary: 'start a background job, and print its ID' }),
   }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args, flags } = await this.parse(KbReindex)
     const { client, output, progress, signal } = this

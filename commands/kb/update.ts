@@ -38,6 +38,8 @@ export default class KbUpdate extends WbCommand {
     }),
   }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args, flags } = await this.parse(KbUpdate)
     const { description, language, status, lexical: enabled, reranking, policy } = flags

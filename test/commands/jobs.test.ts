@@ -133,14 +133,19 @@ test('shows progress in a terminal until all jobs end, and failures with their f
   expect(status).toBe(1)
 })
 
-test('jobs list prints the progress of sentence vectors on stderr', { timeout }, async () => {
+test('vectors that --no-wait leaves are listed, and computed by the next ingest, not by reading', {
+  timeout,
+}, async () => {
   const { wb, docs, env } = sandboxWithDocs(2)
   env.WB_SEMANTIC_SEARCH = 'on'
-  await wb(['kb', 'ingest', 'handbook', docs, '--create', '--no-wait'])
-  const { stdout, stderr } = await wb(['jobs', 'list', '--no-wait'])
+  const left = await wb(['kb', 'ingest', 'handbook', docs, '--create', '--no-wait'])
+  expect(left.stderr).toContain('1 task left for the next ingest or wb serve')
+  const found = await wb(['kb', 'search', 'handbook', 'keys'])
+  expect(found.stderr).not.toContain('task')
+  const { stdout, stderr } = await wb(['jobs', 'list'])
   expect(stdout).toBe('')
   expect(stderr).toContain('  search by meaning in handbook: 0 of 2 chunks\n')
-  expect((await wb(['jobs', 'list', '--no-wait', '--quiet'])).stderr).not.toContain('search by meaning')
+  expect((await wb(['jobs', 'list', '--quiet'])).stderr).not.toContain('search by meaning')
   await wb(['kb', 'ingest', 'handbook', docs])
-  expect((await wb(['jobs', 'list', '--no-wait'])).stderr).not.toContain('search by meaning')
+  expect((await wb(['jobs', 'list'])).stderr).not.toContain('search by meaning')
 })

@@ -48,11 +48,13 @@ export abstract class BaseCommand extends Command {
   protected readonly usesFolderFiles: boolean = true
   /** True if suggestions may repeat the command line, because it never contains a credential. */
   protected readonly isSafeToRepeat: boolean = true
+  /** True if this command finishes background work before it exits, unless the user adds `--no-wait`. */
+  protected readonly finishesBackgroundWork: boolean = false
   /** Error message to print if the user presses Ctrl-C. */
   protected interruptMessage = 'interrupted'
   /** Error for requests that depend on untrusted files in the working directory. */
   #refusal: TrustRefusal | undefined
-  #wait = true
+  #wait = false
   #debug = false
   /** True if errors are printed as JSON: with `--json`, but not with `--jq` alone. */
   #jsonErrors = false
@@ -96,7 +98,7 @@ export abstract class BaseCommand extends Command {
     this.prompts = new Prompts(this.io, signal, this.#jsonErrors)
     const { flags, missing } = await this.#parseOrFindMissing()
     const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq, this.io.signals)
-    this.#wait = !flags['no-wait']
+    this.#wait = this.finishesBackgroundWork && !flags['no-wait']
     this.#debug = flags.debug
     const profileFlags = {
       profile: flags.profile,
@@ -255,7 +257,9 @@ export abstract class BaseCommand extends Command {
     return this.io.clock.after(backgroundNoteMs, () => {
       if (!this.output.interactive || this.signal.aborted) return
       this.progress.above(() =>
-        this.output.note('  finishing background work; press Ctrl-C to leave it for another command'),
+        this.output.note(
+          '  finishing background work; press Ctrl-C to leave it for the next ingest or wb serve',
+        ),
       )
     })
   }
@@ -267,8 +271,8 @@ export abstract class BaseCommand extends Command {
       const remainingTasks = await this.session
         ?.end({ wait, signal: this.signal, progress: this.progress })
         .finally(cancelNote)
-      if (remainingTasks)
-        this.output.note(`  ${formatCounted(remainingTasks, 'task')} left for another command or wb serve`)
+      if (remainingTasks && this.finishesBackgroundWork)
+        this.output.note(`  ${formatCounted(remainingTasks, 'task')} left for the next ingest or wb serve`)
     } catch (closeError) {
       if (!error) await this.catch(closeError as Error)
     } finally {

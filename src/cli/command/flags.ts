@@ -27,7 +27,10 @@ export const globalFlags = {
   quiet: Flags.boolean({ char: 'q', summary: 'print only the result', helpGroup: 'GLOBAL' }),
   debug: Flags.boolean({ summary: 'print requests and error details', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colors', helpGroup: 'GLOBAL' }),
-  'no-wait': Flags.boolean({ summary: 'exit without waiting for background work', helpGroup: 'GLOBAL' }),
+  'no-wait': Flags.boolean({
+    summary: 'leave background work to the next ingest or server',
+    helpGroup: 'GLOBAL',
+  }),
   credential: Flags.option({
     options: ['key', 'login'] as const,
     summary: 'credential to send if you have both a key and a login',

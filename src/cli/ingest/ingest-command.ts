@@ -81,6 +81,8 @@ interface Destination {
 
 /** Base class of commands that ingest files into a knowledge base. */
 export abstract class IngestCommand extends WbCommand {
+  protected override readonly finishesBackgroundWork = true
+
   /** Summary of the work that was completed before an error. */
   #partialSummary: IngestSummary | undefined
   #isVerbose = false

@@ -54,6 +54,8 @@ interface Comparison {
 
 /** Base class of the command that syncs the documents of a folder with its files. */
 export abstract class SyncCommand extends WbCommand {
+  protected override readonly finishesBackgroundWork = true
+
   /** Result of the work that was completed before an error. */
   #partial: SyncResult | undefined
 
