@@ -1,7 +1,11 @@
-import { dayOf, type FileText, tidy, titleOf } from './file-text.ts'
+import { limits } from '../contract/limits.ts'
+import { dayOf, type FileText, tidy, titleOf, unreadable } from './file-text.ts'
 import { readHtml } from './html.ts'
 import { elementsOf, firstElement, parseXml, textOf } from './xml.ts'
 import { resolveEntry, Zip } from './zip.ts'
+
+/** Maximum size of all chapters. */
+const htmlBytesMax = 2 * limits.ingestTextChars
 
 /** Returns the chapters of an e-book. @throws extraction_failed  the file is damaged, encrypted or too large */
 export async function readEpub(bytes: Uint8Array): Promise<FileText> {
@@ -15,10 +19,15 @@ export async function readEpub(bytes: Uint8Array): Promise<FileText> {
       resolveEntry(path, href),
     ]),
   )
+  const order = Array.from(elementsOf(book, 'itemref'), ({ attributes }) => files.get(attributes.idref ?? ''))
   const chapters: string[] = []
-  for (const { attributes } of elementsOf(book, 'itemref')) {
-    const file = files.get(attributes.idref ?? '')
-    if (file && zip.has(file)) chapters.push(readHtml(await zip.read(file)).text)
+  let htmlBytes = 0
+  for (const file of new Set(order)) {
+    if (!file || !zip.has(file)) continue
+    const html = await zip.read(file)
+    htmlBytes += html.byteLength
+    if (htmlBytes > htmlBytesMax) throw unreadable(`has more than ${htmlBytesMax / 1_000_000} MB of text`)
+    chapters.push(readHtml(html).text)
   }
   const property = (name: string) => titleOf(textOf(firstElement(book, name)))
   return {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { FairLimiter } from '../base/fair-limiter.ts'
+import type { QueueTurn } from '../base/fair-limiter.ts'
+import { FairThreads } from '../base/fair-threads.ts'
 import { packageRoot } from '../base/package.ts'
 import { type OperationHost, ThreadOutOfMemory, ThreadTimeout, threadHost } from '../base/threads.ts'
 import type { WbError } from '../contract/errors.ts'
@@ -15,17 +16,7 @@ export interface SourceFile {
   readonly path: string
 }
 
-/** The caller on whose behalf a file is read. Callers take turns. */
-interface ReadingCaller {
-  readonly workspaceId: string
-  readonly member: string
-  readonly signal: AbortSignal
-}
-
-/** Number of files that are read at the same time, each on its own thread. */
-const threadsMax = 2
-/** Number of files more that can be read for workspaces of which no file is being read. */
-const extraThreadsMax = 1
+const threadCounts = { threads: 2, extraThreads: 1 }
 const heapMegabytes = 768
 const idleMs = 20_000
 const callMs = 120_000
@@ -35,13 +26,11 @@ const callMs = 120_000
  * alone.
  */
 export class FileReader {
-  readonly #limiter = new FairLimiter(threadsMax, extraThreadsMax)
-  readonly #idle: OperationHost<FileOperations>[]
+  readonly #threads: FairThreads<FileOperations>
 
   constructor(entry = join(packageRoot(), 'dist', 'src', 'formats', 'worker.js')) {
-    this.#idle = Array.from({ length: threadsMax + extraThreadsMax }, () =>
-      threadHost<FileOperations>(entry, undefined, { heapMegabytes, idleMs, callMs, isSilent: true }),
-    )
+    const limits = { heapMegabytes, idleMs, callMs, isSilent: true }
+    this.#threads = new FairThreads(threadCounts, () => threadHost(entry, undefined, limits))
   }
 
   /**
@@ -50,8 +39,8 @@ export class FileReader {
    * @throws unsupported_file_type  the format is unknown
    * @throws extraction_failed      the file is damaged, encrypted, too large, or takes too long
    */
-  read({ path, name }: SourceFile, options: ReadOptions, caller: ReadingCaller): Promise<ExtractedFile> {
-    return this.#run(caller, host => host.run('read', { path, name, ...options }))
+  read({ path, name }: SourceFile, options: ReadOptions, turn: QueueTurn): Promise<ExtractedFile> {
+    return this.#run(turn, host => host.run('read', { path, name, ...options }))
   }
 
   /**
@@ -60,24 +49,17 @@ export class FileReader {
    * @throws unsupported_file_type  the media type and the extension are unknown
    * @throws extraction_failed      the file is damaged, encrypted, too large, or takes too long
    */
-  readNatively({ path, name, type }: SourceFile, caller: ReadingCaller): Promise<NativeText> {
-    return this.#run(caller, host => host.run('readNatively', { path, name, type }))
+  readNatively({ path, name, type }: SourceFile, turn: QueueTurn): Promise<NativeText> {
+    return this.#run(turn, host => host.run('readNatively', { path, name, type }))
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#idle.map(host => host.close()))
+  close(): Promise<void> {
+    return this.#threads.close()
   }
 
-  #run<T>(caller: ReadingCaller, use: (host: OperationHost<FileOperations>) => Promise<T>): Promise<T> {
-    return this.#limiter.run(caller, async () => {
-      const host = this.#idle.pop()!
-      try {
-        return await use(host)
-      } catch (error) {
-        throw describeLimitError(error) ?? error
-      } finally {
-        this.#idle.push(host)
-      }
+  async #run<T>(turn: QueueTurn, call: (host: OperationHost<FileOperations>) => Promise<T>): Promise<T> {
+    return this.#threads.run(turn, call).catch(error => {
+      throw describeLimitError(error) ?? error
     })
   }
 }

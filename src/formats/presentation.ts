@@ -23,14 +23,14 @@ export async function readPptx(bytes: Uint8Array): Promise<FileText> {
   return { text, places, title: title ?? titleOf(/^## (.+)/m.exec(text)?.[1]), ...properties }
 }
 
-/** Returns the files of the slides in the order of the presentation. */
+/** Returns the files of the slides in the order of the presentation. A slide that occurs several times is returned once. */
 async function slidePaths(zip: Zip): Promise<string[]> {
   const targets = await targetsOf(zip, 'ppt/presentation.xml')
   const presentation = parseXml((await zip.read('ppt/presentation.xml')).toString('utf8'))
-  return [...elementsOf(presentation, 'sldId')].flatMap(slide => {
-    const path = targets.get(slide.attributes['r:id'] ?? '')
-    return path && zip.has(path) ? [path] : []
-  })
+  const paths = Array.from(elementsOf(presentation, 'sldId'), slide =>
+    targets.get(slide.attributes['r:id'] ?? ''),
+  )
+  return [...new Set(paths)].filter(path => path !== undefined).filter(path => zip.has(path))
 }
 
 /** Returns the paths of the files to which a file refers, by the ID of the reference. */

@@ -108,6 +108,7 @@ export function openDocument(): Buffer {
   })
 }
 
+/** A book whose first chapter is also the last one. */
 export function book(): Buffer {
   return archive({
     mimetype: 'application/epub+zip',
@@ -115,7 +116,7 @@ export function book(): Buffer {
       '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>',
     'OPS/book.opf': `<package xmlns:dc="x"><metadata><dc:title>A Book</dc:title></metadata>
       <manifest><item id="b" href="two%20b.xhtml"/><item id="a" href="one.xhtml"/></manifest>
-      <spine><itemref idref="a"/><itemref idref="b"/></spine></package>`,
+      <spine><itemref idref="a"/><itemref idref="b"/><itemref idref="a"/></spine></package>`,
     'OPS/one.xhtml': '<html><body><h1>One</h1><p>First chapter.</p></body></html>',
     'OPS/two b.xhtml': '<html><body><h1>Two</h1><p>Second chapter.</p></body></html>',
   })

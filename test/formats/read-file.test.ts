@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readFileText } from '../../src/formats/read-file.ts'
 import { archive, book, openDocument, pdf, presentation, spreadsheet, wordFile } from './files.ts'
@@ -46,6 +47,15 @@ describe('a file is read by its content', () => {
     expect(text).toBe(
       '## Goals\n\nGrow slowly.\n\n| Plan | Price |\n| --- | --- |\n| Team\\|Pro | 30 |\n\nNotes: Speak calmly.\n\n## Slide 2\n\nSecond slide.',
     )
+  })
+
+  test('PowerPoint, with each slide once', async () => {
+    const files = unzipSync(await presentation())
+    const list = strFromU8(files['ppt/presentation.xml']!)
+    const [slide] = /<p:sldId [^>]*>/.exec(list)!
+    files['ppt/presentation.xml'] = strToU8(list.replace(slide, slide.repeat(1_000)))
+    const { places } = await read('a.pptx', Buffer.from(zipSync(files)))
+    expect(places).toHaveLength(2)
   })
 
   test.each(['xlsx', 'ods', 'xls'] as const)('%s, with a table for each sheet', async type => {
@@ -177,6 +187,20 @@ describe('a file is refused with its reason', () => {
         }),
       'extraction_failed',
       'a damaged archive',
+    ],
+    [
+      'a book with too many chapters',
+      async () => {
+        const chapters = Array.from({ length: 41 }, (_, at) => `chapter-${at}`)
+        return archive({
+          mimetype: 'application/epub+zip',
+          'META-INF/container.xml': '<container><rootfile full-path="book.opf"/></container>',
+          'book.opf': `<package>${chapters.map(id => `<item id="${id}" href="${id}"/><itemref idref="${id}"/>`).join('')}</package>`,
+          ...Object.fromEntries(chapters.map(id => [id, `<p>${' '.repeat(1_000_000)}`])),
+        })
+      },
+      'extraction_failed',
+      'has more than 40 MB of text',
     ],
     [
       'a page with too many attributes',
