@@ -1,5 +1,14 @@
 import { FairQueue } from './fair-queue.ts'
 
+/** Identifies the caller of a task. Workspaces take turns, and so do the callers of a workspace. */
+export interface QueueTurn {
+  readonly workspaceId: string
+  /** Distinguishes the callers of a workspace. */
+  readonly member: string
+  /** Removes the task if it has not started. */
+  readonly signal?: AbortSignal
+}
+
 /**
  * Limits the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}. Some places more are only for
  * workspaces without a running task, so that slow tasks of one workspace do not delay those of others.
@@ -24,15 +33,14 @@ export class FairLimiter {
   /**
    * Runs a task when it is the turn of its member. The task must not use the limiter itself.
    *
-   * @param task    gets true if it had to wait
-   * @param signal  removes the task if it has not started
+   * @param task  gets true if it had to wait
    * @throws the reason of the signal, if it aborts before the task starts
    */
   async run<T>(
-    { workspaceId, member, signal }: { workspaceId: string; member: string; signal: AbortSignal },
+    { workspaceId, member, signal }: QueueTurn,
     task: (hasWaited: boolean) => Promise<T>,
   ): Promise<T> {
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     const hasWaited = !this.#canStart(workspaceId)
     if (hasWaited) await this.#wait(workspaceId, member, signal)
     else this.#count(workspaceId, 1)
@@ -57,19 +65,19 @@ export class FairLimiter {
   }
 
   /** Resolves when an ended task has made room, and this one counts as running. */
-  #wait(workspaceId: string, member: string, signal: AbortSignal): Promise<void> {
+  #wait(workspaceId: string, member: string, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const start = () => {
-        signal.removeEventListener('abort', drop)
+        signal?.removeEventListener('abort', drop)
         this.#count(workspaceId, 1)
         resolve()
       }
       const drop = () => {
         this.#waiting.delete(workspaceId, member, start)
-        reject(signal.reason)
+        reject(signal?.reason)
       }
       this.#waiting.add(workspaceId, member, start)
-      signal.addEventListener('abort', drop, { once: true })
+      signal?.addEventListener('abort', drop, { once: true })
     })
   }
 }

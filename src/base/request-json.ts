@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { describeJsonExcess } from '../base/describe-json-excess.ts'
 import { WbError } from '../contract/errors.ts'
+import { describeJsonExcess } from './describe-json-excess.ts'
 
 /** Matches JSON that may contain a NUL character, a lone surrogate, the key `__proto__` or a large exponent. */
 const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}/

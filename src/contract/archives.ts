@@ -65,7 +65,14 @@ const filePlace = z.strictObject({
 })
 /** Fields of a chunk that its document does not have. */
 const chunkFields = z
-  .record(z.string(), z.union([z.string().max(limits.ingestTextChars), z.number(), z.array(filePlace)]))
+  .record(
+    z.string(),
+    z.union([
+      z.string().max(limits.ingestTextChars),
+      z.number(),
+      z.array(filePlace).max(limits.placesPerChunk),
+    ]),
+  )
   .refine(fields => Object.keys(fields).every(isChunkField), 'has an unknown key')
   .refine(
     fields =>

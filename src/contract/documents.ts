@@ -7,7 +7,15 @@ import {
   knowledgeBasePath,
   lenientJsonBody,
 } from './content-routes.ts'
-import { boundedText, isoTimestamp, metadata, timestampInput, visibleTo, withErrorCode } from './fields.ts'
+import {
+  boundedText,
+  isoTimestamp,
+  metadata,
+  optionalTextUpTo,
+  timestampInput,
+  visibleTo,
+  withErrorCode,
+} from './fields.ts'
 import { DocumentExplanation } from './ingest-report.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
@@ -38,16 +46,20 @@ export const Document = z
   .meta({ id: 'Document' })
 export type Document = z.output<typeof Document>
 
+const sourceDocId = optionalTextUpTo(limits.nameChars)
+const sourceFilename = optionalTextUpTo(limits.pathChars)
+const fileType = optionalTextUpTo(limits.nameChars)
+
 const fields = {
-  sourceDocId: z.string().nullable(),
-  sourceFilename: z.string().nullable(),
-  fileType: z.string().nullable(),
+  sourceDocId,
+  sourceFilename,
+  fileType,
   fileSize: z.int().nonnegative().nullable(),
-  contentHash: z.string().nullable(),
+  contentHash: optionalTextUpTo(limits.nameChars),
   chunkTotal: z.int().nonnegative().nullable(),
   ingestedAt: timestampInput.nullable(),
   status,
-  errorMessage: z.string().nullable(),
+  errorMessage: optionalTextUpTo(limits.descriptionChars),
   metadata,
   visibleTo: visibleTo.nullable(),
   ownerPrincipalId: z.string().nullable(),
@@ -87,9 +99,9 @@ export type DocumentChunking = z.output<typeof DocumentChunking>
 export const Ingest = z.object({
   text: boundedText(limits.ingestTextChars),
   documentId: z.uuid().optional(),
-  sourceDocId: z.string().nullable().default(null),
-  sourceFilename: z.string().nullable().default(null),
-  fileType: z.string().nullable().default(null),
+  sourceDocId: sourceDocId.default(null),
+  sourceFilename: sourceFilename.default(null),
+  fileType: fileType.default(null),
   fileSize: z.int().nonnegative().nullable().default(null),
   contentHash: z
     .string()
@@ -118,7 +130,7 @@ const FileCheck = z.object({
   files: z
     .array(
       z.object({
-        sourceFilename: z.string().min(1).meta({ description: 'file name of the document' }),
+        sourceFilename: boundedText(limits.pathChars).meta({ description: 'file name of the document' }),
         fileHash: sha256Hex.meta({ description: 'SHA-256 of the bytes of the file' }),
       }),
     )

@@ -62,6 +62,8 @@ export const limits = {
 
   nameChars: 1_000,
   descriptionChars: 10_000,
+  /** Maximum length of the file name of a document, which can contain a path. */
+  pathChars: 4_096,
   savedFilterChars: 32_768,
   hostChars: 259,
 
@@ -69,6 +71,8 @@ export const limits = {
   keyGraceSeconds: 2_592_000,
   keyGraceSecondsDefault: 86_400,
   principalIdChars: 128,
+  /** Maximum number of places of a file, such as pages, in an imported chunk. */
+  placesPerChunk: 10_000,
   /** Maximum time limit that a service can set for its requests, in milliseconds. */
   requestTimeoutMs: 600_000,
   /** Maximum length of the subject of a user, as in OpenID Connect Core 1.0 section 2. */

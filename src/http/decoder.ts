@@ -1,6 +1,6 @@
+import { parseRequestJson } from '../base/request-json.ts'
 import type { Body } from '../contract/route.ts'
 import { createIgnoredFieldFinder } from './ignored-fields.ts'
-import { parseRequestJson } from './request-json.ts'
 import { validate } from './validate.ts'
 
 /** A validated JSON value, and the names of the fields that its schema dropped. */

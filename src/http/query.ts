@@ -1,5 +1,5 @@
+import { isSafeText } from '../base/request-json.ts'
 import { WbError } from '../contract/errors.ts'
-import { isSafeText } from './request-json.ts'
 
 const noParams: Record<string, string> = Object.freeze(Object.create(null))
 

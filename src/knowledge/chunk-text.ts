@@ -1,5 +1,7 @@
 import type { TextLayout, TextPlace } from '../base/text-layout.ts'
 import type { Ingest } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { EmbeddedPassage } from '../models/lsa.ts'
 import { embeddedTitle } from '../storage/content.ts'
 import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
@@ -47,28 +49,48 @@ export interface ChunkInput {
 export function chunkText({ text, service, override, layout }: ChunkInput): ChunkedText {
   const chunker = createChunker(service, override)
   const spans = chunker.chunk(text, layout.isCode)
+  requireShortOverlap(spans)
   const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
   const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
   const places = placesAt(text, spans, layout.places)
+  const innerPlaces = innerPlacesOf(spans, layout.places)
   const chunks = spans.map(({ start, end }, at) => ({
     start,
     text: text.slice(start, end),
     section: sections[at],
     tableHeads: tableHeads[at],
     place: places[at],
-    ...innerPlacesOf({ start, end }, layout.places),
+    ...(innerPlaces[at]!.length > 0 && { innerPlaces: innerPlaces[at]! }),
     ...gapsAt(text, spans, at),
   }))
   return { chunkerId: chunker.id, chunkOptions: chunker.options, chunkUnit: chunker.unit, chunks }
 }
 
-/** Returns the places that start inside a chunk, which are needed to split the text again. */
-function innerPlacesOf(
-  { start, end }: ChunkSpan,
-  places: readonly TextPlace[],
-): Pick<TextChunk, 'innerPlaces'> {
-  const innerPlaces = places.filter(place => place.start > start && place.start < end)
-  return innerPlaces.length > 0 ? { innerPlaces } : {}
+/** Maximum length of all chunks of a text together. */
+const chunkCharsMax = 2 * limits.ingestTextChars
+
+function requireShortOverlap(spans: readonly ChunkSpan[]): void {
+  const chars = spans.reduce((sum, { start, end }) => sum + end - start, 0)
+  if (chars > chunkCharsMax)
+    throw new WbError('invalid_chunker', `overlapChars would repeat the text up to ${chars} characters`, {
+      hint: 'Use a shorter overlap.',
+    })
+}
+
+/**
+ * Returns the places that start inside each span, which are needed to split the text again.
+ *
+ * @param spans   with ascending starts
+ * @param places  with ascending starts
+ */
+function innerPlacesOf(spans: readonly ChunkSpan[], places: readonly TextPlace[]): (readonly TextPlace[])[] {
+  let first = 0
+  return spans.map(({ start, end }) => {
+    while (first < places.length && places[first]!.start <= start) first++
+    let next = first
+    while (next < places.length && places[next]!.start < end) next++
+    return places.slice(first, next)
+  })
 }
 
 /** Returns the text that is in no chunk, and belongs to the chunk with an index. */

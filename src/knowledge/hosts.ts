@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
-import { inlineHost, type OperationHost, threadHost } from '../base/threads.ts'
+import { inlineHost, type OperationHost, type ThreadLimits, threadHost } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
 import type { StoreLocation } from '../storage/storage-driver.ts'
+import { IndexThreads } from './index-threads.ts'
 import { createPassageOperations, type PassageOperations } from './passage-operations.ts'
 
 /** Separate hosts for text operations, so that a long text does not delay queries. */
 export interface KnowledgeHosts {
   /** Runs operations that a caller waits for, such as embedding a query. */
   readonly query: OperationHost<PassageOperations>
-  /** Chunks and embeds ingested texts. */
-  readonly index: OperationHost<PassageOperations>
+  readonly index: IndexThreads
   /** Fits vector spaces, which takes seconds. */
   readonly fit: OperationHost<PassageOperations>
   close(): Promise<void>
@@ -24,11 +24,11 @@ export interface HostsParts {
 
 export function openKnowledgeHosts({ threadLocation, content }: HostsParts): KnowledgeHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'knowledge', 'worker.js')
-  const open = (): OperationHost<PassageOperations> =>
+  const open = (limits?: ThreadLimits): OperationHost<PassageOperations> =>
     threadLocation
-      ? threadHost<PassageOperations>(entry, threadLocation)
+      ? threadHost<PassageOperations>(entry, threadLocation, limits)
       : inlineHost(createPassageOperations(Promise.resolve(content)))
-  const [query, index, fit] = [open(), open(), open()]
+  const [query, index, fit] = [open(), new IndexThreads(open), open()]
   return {
     query,
     index,

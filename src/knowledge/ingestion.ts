@@ -3,7 +3,6 @@ import type { AccessOf } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import type { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import { sha256 } from '../base/id.ts'
-import type { OperationHost } from '../base/threads.ts'
 import type { Document, FileCheck, FileState } from '../contract/documents.ts'
 import { overloaded } from '../contract/errors.ts'
 import type { DocumentIngestReport } from '../contract/ingest-report.ts'
@@ -18,6 +17,7 @@ import { passagesOf } from './chunk-text.ts'
 import type { BaseKey } from './document-key.ts'
 import type { WritingCaller } from './documents.ts'
 import { baseCollectionMissing, concurrentChange } from './guards.ts'
+import { callerTurn, type IndexThreads } from './index-threads.ts'
 import {
   type AcceptedIngest,
   acceptText,
@@ -39,7 +39,6 @@ import { ReusedVectors } from './ingest/reused-vectors.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
-import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 import { isSpaceChange, type VectorSpace } from './vector-space.ts'
 
@@ -71,7 +70,7 @@ export interface IngestParts {
   readonly space: VectorSpace
   readonly recent: RecentVectors
   /** Chunks and embeds ingested texts. */
-  readonly index: OperationHost<PassageOperations>
+  readonly index: IndexThreads
   /** Called before each write of chunks. Resolves when the knowledge base accepts new chunks. */
   readonly whenWritable: (context: BaseContext) => Promise<void>
   /** Called after records were stored or deleted, to start a fit if one is due. */
@@ -199,7 +198,7 @@ export class Ingestion {
     const contentHash =
       body.text.length <= inlineHashCharsMax
         ? sha256(body.text)
-        : await this.parts.index.run('hash', body.text)
+        : await this.parts.index.run(callerTurn(workspaceId, caller), 'hash', body.text)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
       const access = await caller.rowAccess(workspaceId)
@@ -215,7 +214,7 @@ export class Ingestion {
   /** Returns undefined if the knowledge base changed to another embedding service in the meantime. */
   private async prepare(
     accepted: AcceptedIngest,
-    caller: Pick<Caller, 'signal'>,
+    caller: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<PreparedIngest | undefined> {
     const { context, body } = accepted
     const { clock } = this.parts
@@ -225,7 +224,8 @@ export class Ingestion {
       const { bases, chunking } = this.parts
       const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOfPayload(body.metadata)
-      const { embedded, embeddingMs, ...chunked } = await this.parts.index.run('prepare', {
+      const turn = callerTurn(context.base.workspaceId, caller)
+      const { embedded, embeddingMs, ...chunked } = await this.parts.index.run(turn, 'prepare', {
         text: body.text,
         title,
         service,

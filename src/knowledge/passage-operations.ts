@@ -19,6 +19,7 @@ import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces }
 import { damagedStore } from '../storage/damaged-store.ts'
 import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { parseArchiveLines } from './archive/parse-lines.ts'
 import { type ChunkerSettings, measureSentenceTokens } from './chunk/index.ts'
 import { type ChunkedText, type ChunkInput, chunkText, passagesOf } from './chunk-text.ts'
 import { extractText } from './parse/text.ts'
@@ -57,6 +58,8 @@ export function createPassageOperations(opening: Promise<ContentStore>) {
     hash: (text: string) => sha256(text),
 
     hashFile: async (path: string) => sha256(await readFile(path)),
+
+    parseArchiveLines,
 
     /** Decodes a text file. */
     extract: extractText,

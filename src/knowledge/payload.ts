@@ -50,7 +50,7 @@ function sectionBelow(title: string | null, section: string | undefined): string
 }
 
 /** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */
-const inheritedBytesMax = 64 * 1024 * 1024
+const inheritedBytesMax = 16 * 1024 * 1024
 
 /**
  * Rejects metadata that is too large for the number of chunks, because each chunk stores a copy of it.

@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { queueMember } from '../access/caller-queue.ts'
 import type { Clock } from '../base/clock.ts'
-import type { OperationHost } from '../base/threads.ts'
+import type { QueueTurn } from '../base/fair-limiter.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { ChunkPreview, ChunkPreviewForm } from '../contract/chunk-preview.ts'
 import type { IngestForm } from '../contract/documents.ts'
@@ -10,11 +10,11 @@ import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { FileReader } from '../formats/file-reader.ts'
 import { hasSections } from './chunk/sections.ts'
+import type { IndexThreads } from './index-threads.ts'
 import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { Docling } from './parse/docling.ts'
 import type { ExtractedText } from './parse/parser.ts'
 import { isTextLike, requireText } from './parse/text.ts'
-import type { PassageOperations } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
 
 /** Chunker settings for attachments. There is no overlap, so the chunks together are exactly the text. */
@@ -49,8 +49,8 @@ export class Uploads {
       readonly clock: Pick<Clock, 'now'>
       readonly docling: Docling
       readonly files: FileReader
-      /** Host for text operations, which can take a long time. */
-      readonly index: OperationHost<PassageOperations>
+      /** Runs text operations, which can take a long time. */
+      readonly index: IndexThreads
     },
   ) {}
 
@@ -94,7 +94,7 @@ export class Uploads {
         ingestParser: parser,
         // The contract lists the metadata that `native` adds.
         ...(upload.text('parser') !== 'native' && {
-          fileHash: await this.parts.index.run('hashFile', file.path),
+          fileHash: await this.parts.index.run(turnOf(workspaceId, caller), 'hashFile', file.path),
         }),
         ...(version !== null && { ingestParserVersion: version }),
       },
@@ -117,7 +117,10 @@ export class Uploads {
   ): Promise<AttachmentText> {
     const { text } = await this.textOf(upload, { workspaceId, withProperties: false }, caller)
     requireShortText(text, 'Attach a part of the file, or ingest the file into a knowledge base.')
-    const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
+    const { chunks } = await this.parts.index.run(turnOf(workspaceId, caller), 'prepare', {
+      text,
+      ...attachmentChunks,
+    })
     let end = 0
     return { text, chunkEnds: chunks.map(chunk => (end += chunk.text.length)) }
   }
@@ -141,7 +144,7 @@ export class Uploads {
     )
     requireShortText(text, 'Preview a part of the file.')
     const { chunkers: services } = upload.texts()
-    const previews = await this.parts.index.run('preview', {
+    const previews = await this.parts.index.run(turnOf(workspaceId, caller), 'preview', {
       text,
       layout: layoutOf({ layout, fileType: type, sourceFilename: name }),
       services,
@@ -167,11 +170,11 @@ export class Uploads {
   ): Promise<ExtractedText> {
     const { docling, files, index } = this.parts
     const { signal } = caller
-    const turn = { workspaceId, member: queueMember(caller), signal }
+    const turn = turnOf(workspaceId, caller)
     const convert = async () => requireText(await docling.convert(file, signal))
     if (parser === 'docling') return convert()
     if (parser === 'native') {
-      if (isTextLike(file)) return index.run('extract', { path: file.path })
+      if (isTextLike(file)) return index.run(turn, 'extract', { path: file.path })
       return requireText({ ...(await files.readNatively(file, turn)), parser })
     }
     const readStructured = async (): Promise<ExtractedText> => {
@@ -204,6 +207,10 @@ export class Uploads {
       throw error
     })
   }
+}
+
+function turnOf(workspaceId: string, caller: UploadingCaller): QueueTurn {
+  return { workspaceId, member: queueMember(caller), signal: caller.signal }
 }
 
 /** @throws payload_too_large */

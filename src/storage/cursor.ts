@@ -205,8 +205,8 @@ export class Pager {
         if (isFull || accepted.length > query.limit)
           return this.toPage(table, list, accepted, accepted.length - 1)
       }
-      const isLast = batch.length < limit && totalChars(batch) <= batchChars
-      if (isLast) return this.toPage(table, list, accepted, query.limit)
+      if (isLastBatch(batch, { limit, charsMax: batchChars }))
+        return this.toPage(table, list, accepted, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
       scanned += batch.length
       if (scanned >= rowsMax)
@@ -258,7 +258,7 @@ export class Pager {
         if (item !== undefined) items.push(item)
         after = positionOf(table, list, stored)
       }
-      if (batch.length < size.limit && totalChars(batch) <= size.charsMax) return { items, nextCursor: null }
+      if (isLastBatch(batch, size)) return { items, nextCursor: null }
       await yieldToEventLoop()
     }
   }
@@ -290,6 +290,14 @@ export class Pager {
       : null
     return { items: pageRows.map(stored => stored.row), nextCursor }
   }
+}
+
+/** Returns true if no rows of a list follow the rows that a read with these limits returned. */
+export function isLastBatch(
+  rows: readonly { readonly text: string }[],
+  { limit, charsMax }: { limit: number; charsMax: number },
+): boolean {
+  return rows.length < limit && totalChars(rows) <= charsMax
 }
 
 function totalChars(storedRows: readonly { readonly text: string }[]): number {

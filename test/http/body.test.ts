@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { parseRequestJson } from '../../src/base/request-json.ts'
 import { limits } from '../../src/contract/limits.ts'
-import { parseRequestJson } from '../../src/http/request-json.ts'
 import { createTestApp, errorOf } from './test-app.ts'
 
 const parse = (text: string) => parseRequestJson(Buffer.from(text))

@@ -152,6 +152,31 @@ test('lines that were changed, removed, repeated or added are refused, and the k
     })
 })
 
+test('a line with a value that a request could not contain is refused, before the checksum', async () => {
+  const { wb, base } = await createHostedBase()
+  await base.ingest(textOf(1))
+  const [header, , chunk] = await exportLines(wb, base)
+  const [vector] = /"vector":"[^"]*"/.exec(chunk!)!
+  const { workspaceId } = base.params
+  const { knowledgeBase } = await wb.call(kb.beginImport, {
+    params: { workspaceId },
+    body: { header: header!, name: 'copy' },
+  })
+  const { params } = baseIn(wb, knowledgeBase)
+  const add = (payload: string, count = 1) => {
+    const line = `{"record":{"id":"a","text":"a","payload":{"x":${payload}},"visibleTo":null,"ownerPrincipalId":null,${vector}}}`
+    return wb.call(kb.importLines, { params, body: { from: 1, lines: Array(count).fill(line) } })
+  }
+  for (const payload of [`${'['.repeat(65)}${']'.repeat(65)}`, '"\\u0000"', '1e999', '{"__proto__":1}'])
+    await expect(add(payload), payload).rejects.toMatchObject({ code: 'archive_damaged' })
+  const large = `[${Array(1_000).fill('[]')}]`
+  await expect(add(large, 1_001)).rejects.toMatchObject({
+    code: 'archive_damaged',
+    message: expect.stringContaining('larger than 1000000 arrays, objects, and keys'),
+  })
+  expect(await add('[[]]')).toEqual({ nextLine: 2, isComplete: false })
+})
+
 test('a document of several pages is exported once, and a change in the meantime is reported', async () => {
   const { wb, base } = await createHostedBase({}, 64)
   await base.ingest(textOf(40, 'x'.repeat(60_000)), {

@@ -308,7 +308,7 @@ describe('the maximum number of chunks', () => {
     expect(() => chunker.chunk('ab.\n'.repeat(chunksMax + 1), options)).toThrow(
       expect.objectContaining({
         code: 'invalid_chunker',
-        message: expect.stringContaining('more than 1000000 chunks'),
+        message: expect.stringContaining('more than 50000 chunks'),
       }),
     )
   })

@@ -7,6 +7,7 @@ import { isCodeFile } from '../../src/knowledge/chunk/code-breaks.ts'
 import { createChunker } from '../../src/knowledge/chunk/index.ts'
 import { structureChunker } from '../../src/knowledge/chunk/structure.ts'
 import { findTables, tableHeadsAt } from '../../src/knowledge/chunk/tables.ts'
+import { chunkText } from '../../src/knowledge/chunk-text.ts'
 import { countSentenceTokens } from '../../src/sentence-model/count-tokens.ts'
 import { chunkTexts } from '../harness/chunk-texts.ts'
 
@@ -307,7 +308,33 @@ describe('long texts', () => {
       }
   })
 
-  test('are rejected with more than a million chunks', () => {
+  test('get the headers of a wide table, and the pages of a file, in linear time', () => {
+    const table = `|${'a'.repeat(length)}|\n|-|\n`
+    const text = `${table}${'|b|\n'.repeat(40_000)}`
+    const spans = Array.from({ length: 40_000 }, (_, at) => ({
+      start: table.length + 4 * at,
+      end: table.length + 4 * at + 4,
+    }))
+    expect(tableHeadsAt(text, spans)[39_999]).toBe('a'.repeat(300))
+    const places = Array.from({ length: 40_000 }, (_, at) => ({ start: 4 * at, page: at + 1 }))
+    const service = {
+      engine: 'langchain_ts',
+      strategy: 'recursive',
+      chunkUnit: 'characters',
+      maxChunkSize: 8,
+      minChunkSize: 0,
+      overlapSize: 0,
+    } as const
+    const { chunks } = chunkText({
+      text: 'ab. '.repeat(40_000),
+      service,
+      override: undefined,
+      layout: { isMarkdown: false, places },
+    })
+    expect(chunks.at(-1)).toMatchObject({ place: { page: 39_999 }, innerPlaces: [{ page: 40_000 }] })
+  })
+
+  test('are rejected with too many chunks', () => {
     expect(() => structureChunker.chunk('ab.\n'.repeat(chunksMax + 1), sizes(4))).toThrow(
       expect.objectContaining({ code: 'invalid_chunker' }),
     )

@@ -120,6 +120,20 @@ describe('registering documents', () => {
     const json = { [field]: value }
     await wire.refused(`POST ${kb}/documents`, { json }, 400, 'validation_error', new RegExp(`^${field}: `))
   })
+
+  test.each([
+    ['sourceFilename', 4_096],
+    ['sourceDocId', 1_000],
+    ['fileType', 1_000],
+    ['contentHash', 1_000],
+    ['errorMessage', 10_000],
+  ])('limits %s to %i characters', async (field, max) => {
+    const { kb } = await makePlace(wire)
+    const json = { [field]: 'a'.repeat(max) }
+    await wire.exchange(`POST ${kb}/documents`, json, 201, document(json))
+    const longer = { json: { [field]: 'a'.repeat(max + 1) } }
+    await wire.refused(`POST ${kb}/documents`, longer, 400, 'validation_error', new RegExp(`^${field}: `))
+  })
 })
 
 describe('changing documents', () => {

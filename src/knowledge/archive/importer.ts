@@ -7,14 +7,13 @@ import { requireWorkspace } from '../../access/require-workspace.ts'
 import { fullVisibility, type RowAccess } from '../../access/row-access.ts'
 import { chainHash, chainStart } from '../../base/chain-hash.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
-import { parseJson } from '../../base/parse-json.ts'
 import { needs } from '../../contract/access.ts'
 import {
   type ArchivedChunk,
   type ArchivedDocument,
   type ArchivedRecord,
   ArchiveHeader,
-  ArchiveLine,
+  type ArchiveLine,
   archiveFormat,
   archiveVersion,
 } from '../../contract/archives.ts'
@@ -30,15 +29,18 @@ import { type DocumentRow, type ImportProgress, type KnowledgeBaseRow, tables } 
 import type { Services } from '../../workspaces/services.ts'
 import { type BaseKey, keyOf } from '../document-key.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
+import { callerTurn, type IndexThreads } from '../index-threads.ts'
 import { documentsWithName, domainOf, ingestKeyOf, nameKeyOf } from '../ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { ownerPayload } from '../ownership.ts'
 import { requireInheritedSize, titleOfPayload } from '../payload.ts'
 import type { VectorSpace } from '../vector-space.ts'
+import { damagedArchive } from './damaged-archive.ts'
+import { parseArchiveLine } from './parse-lines.ts'
 
 /** Maximum number of attempts. A part is written again if the same rows or the vector space changed in the meantime. */
 const attemptsMax = 20
-/** Number of lines that are parsed between pauses for other work. */
+/** Number of lines that are added between pauses for other work. */
 const linesPerTurn = 50
 
 interface ImporterParts {
@@ -49,6 +51,7 @@ interface ImporterParts {
   readonly chunking: Services<ChunkingService>
   readonly embedding: Services<EmbeddingService>
   readonly space: VectorSpace
+  readonly index: IndexThreads
   readonly whenWritable: (context: BaseContext) => Promise<void>
   readonly onRecordsChanged: (context: BaseContext) => Promise<void>
 }
@@ -156,7 +159,8 @@ export class Importer {
     caller: ImportCaller,
   ): Promise<{ nextLine: number; isComplete: boolean }> {
     await this.#stored(baseKey)
-    const parsed = await parseLines(lines)
+    const turn = callerTurn(baseKey.workspaceId, caller)
+    const parsed = await this.parts.index.run(turn, 'parseArchiveLines', lines)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const stored = await this.#stored(baseKey)
       const progress = stored.row.import
@@ -479,7 +483,7 @@ function mayManageAccess(workspaceId: string, caller: Pick<Caller, 'auth'>): boo
 
 /** @throws archive_damaged, archive_not_supported */
 function parseHeader(line: string): ArchiveHeader {
-  const value = parseJson(line) as Partial<ArchiveHeader> | undefined
+  const value = parseArchiveLine(line) as Partial<ArchiveHeader> | undefined
   if (value?.format !== archiveFormat)
     throw new WbError('archive_not_supported', 'header: is not the first line of an exported knowledge base')
   if (value.version !== archiveVersion)
@@ -487,20 +491,4 @@ function parseHeader(line: string): ArchiveHeader {
   const result = ArchiveHeader.safeParse(value)
   if (result.success) return result.data
   throw damagedArchive(0, `${result.error.issues[0]!.path.join('.')} is invalid`)
-}
-
-/** @throws archive_damaged */
-async function parseLines(lines: readonly string[]): Promise<ArchiveLine[]> {
-  const parsed: ArchiveLine[] = []
-  for (const [at, line] of lines.entries()) {
-    const result = ArchiveLine.safeParse(parseJson(line))
-    if (!result.success) throw damagedArchive(at, 'a line is invalid')
-    parsed.push(result.data)
-    if (at % linesPerTurn === 0) await yieldToEventLoop()
-  }
-  return parsed
-}
-
-function damagedArchive(line: number, problem: string): WbError {
-  return new WbError('archive_damaged', `the file cannot be imported: ${problem}`, { line })
 }

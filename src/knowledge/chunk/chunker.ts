@@ -50,7 +50,7 @@ export interface Chunker {
 /**
  * Maximum number of chunks in a text. An overlap just below `maxChars` would create about one chunk per character.
  */
-export const chunksMax = 1_000_000
+export const chunksMax = 50_000
 
 /** @throws invalid_chunker  there are already `chunksMax` chunks */
 export function addSpan(spans: ChunkSpan[], start: number, end: number): void {

@@ -56,20 +56,29 @@ export function* findTables(text: string): Generator<MarkdownTable> {
 export function tableHeadsAt(text: string, spans: readonly ChunkSpan[]): (string | undefined)[] {
   const tables = findTables(text)
   let table = tables.next()
+  let heads: string | undefined
   return spans.map(({ start }) => {
-    while (!table.done && table.value.end <= start) table = tables.next()
+    while (!table.done && table.value.end <= start) {
+      table = tables.next()
+      heads = undefined
+    }
     if (table.done || start < table.value.bodyStart) return undefined
-    const line = text.slice(table.value.start, table.value.bodyStart).split(/\r\n|[\n\r]/, 1)[0]!
-    const heads = line
-      .slice(0, 2 * headsCharsMax)
-      .trim()
-      .replace(/^\||\|$/g, '')
-      .split('|')
-      .map(head => head.trim())
-      .filter(head => head !== '')
-      .join(' | ')
-    return heads.slice(0, headsCharsMax) || undefined
+    heads ??= headsOf(text, table.value)
+    return heads || undefined
   })
+}
+
+/** Returns the column headers of a table, which are empty if its header row has no text. */
+function headsOf(text: string, { start, bodyStart }: MarkdownTable): string {
+  const [line] = text.slice(start, Math.min(bodyStart, start + 2 * headsCharsMax)).split(/\r\n|[\n\r]/, 1)
+  return line!
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split('|')
+    .map(head => head.trim())
+    .filter(head => head !== '')
+    .join(' | ')
+    .slice(0, headsCharsMax)
 }
 
 function hasPipe(text: string, start: number, end: number): boolean {

@@ -4,6 +4,7 @@ import type { RowAccess } from '../../access/row-access.ts'
 import { newId } from '../../base/id.ts'
 import type { Document, FileCheck, FileState } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
+import { isLastBatch } from '../../storage/cursor.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Visibility } from '../../storage/visibility.ts'
@@ -13,6 +14,8 @@ import type { StructuredIngest } from './structured-ingest.ts'
 
 /** Maximum number of documents of a domain with the same file name that are read. */
 const sameNameMax = 1_000
+/** Size of a read of them. */
+const batchSize = { limit: sameNameMax, charsMax: 1_000_000 }
 
 /** A text that has passed the checks of {@link acceptText}, but has not been chunked yet. */
 export interface AcceptedIngest {
@@ -167,15 +170,16 @@ export async function documentsWithName(
   { name, domain }: DomainName,
 ): Promise<Stored<DocumentRow>[]> {
   if (!name) return []
-  const list = { index: 'byFilename', prefix: [workspaceId, knowledgeBaseId, name], limit: sameNameMax }
+  const list = { index: 'byFilename', prefix: [workspaceId, knowledgeBaseId, name], ...batchSize }
   const found: Stored<DocumentRow>[] = []
   let after: number[] | undefined
   for (;;) {
     const page = await rows.list(tables.documents, { ...list, ...(after && { after }) })
     const inDomain = domain === undefined ? page : page.filter(({ row }) => row.ownerPrincipalId === domain)
     found.push(...inDomain.slice(0, sameNameMax - found.length))
-    if (page.length < sameNameMax || found.length === sameNameMax) return found
+    if (isLastBatch(page, batchSize) || found.length === sameNameMax) return found
     after = [page.at(-1)!.ordinal]
+    await yieldToEventLoop()
   }
 }
 

@@ -15,6 +15,7 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Actor } from '../../storage/visibility.ts'
 import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import { baseCollectionMissing, concurrentChange } from '../guards.ts'
+import { jobTurn } from '../index-threads.ts'
 import { type IngestParts, sizeInMemory } from '../ingestion.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors } from '../passage-operations.ts'
@@ -107,7 +108,7 @@ export class IngestJob {
       embedded: _,
       embeddingMs: __,
       ...chunked
-    } = await this.parts.index.run('prepare', {
+    } = await this.parts.index.run(jobTurn(claim.job.workspaceId), 'prepare', {
       text: body.text,
       title: null,
       service,
@@ -179,7 +180,10 @@ export class IngestJob {
     const vectors: Float32Array[] = []
     for (let start = 0; start < passages.length; start += passagesPerReport) {
       const slice = passages.slice(start, start + passagesPerReport)
-      const embedded = await this.parts.index.run('embed', { key: context.key, passages: slice })
+      const embedded = await this.parts.index.run(jobTurn(context.key.workspaceId), 'embed', {
+        key: context.key,
+        passages: slice,
+      })
       if (start > 0 && embedded.generation !== generation) return undefined
       generation = embedded.generation
       vectors.push(...embedded.vectors)

@@ -11,6 +11,7 @@ import { hasSections } from '../chunk/sections.ts'
 import { type ChunkedText, passagesOf } from '../chunk-text.ts'
 import { type DocumentKey, keyOf } from '../document-key.ts'
 import { concurrentChange } from '../guards.ts'
+import { jobTurn } from '../index-threads.ts'
 import { chunkInsertion, chunkPayload } from '../ingest/document-writes.ts'
 import { reportChunks } from '../ingest/report-chunks.ts'
 import { layoutOf } from '../ingest/structured-ingest.ts'
@@ -54,7 +55,10 @@ export async function rechunkDocument(
     const before = await readAllChunks(context, key.documentId)
     if (before.length === 0) return 'unchanged'
     const text = readTextOf(before)
-    if (text === undefined || (await parts.index.run('hash', text)) !== stored.row.contentHash) {
+    if (
+      text === undefined ||
+      (await parts.index.run(jobTurn(key.workspaceId), 'hash', text)) !== stored.row.contentHash
+    ) {
       const current = await parts.rows.get(tables.documents, keyOf(key))
       // The chunks are those of another text if the document was replaced in the meantime.
       if (current?.ordinal === stored.ordinal && current.version === stored.version) return 'kept'
@@ -82,7 +86,7 @@ async function chunk(
     embedded: _,
     embeddingMs: __,
     ...chunked
-  } = await index.run('prepare', {
+  } = await index.run(jobTurn(base.workspaceId), 'prepare', {
     text,
     title: null,
     service,
@@ -189,7 +193,8 @@ async function embed(
 ): Promise<EmbeddedVectors> {
   const title = titleOfPayload(stored.row.metadata)
   const passages = passagesOf(title, chunked.chunks)
-  if (context.isFittedByRuntime) return index.run('embed', { key: context.key, passages })
+  if (context.isFittedByRuntime)
+    return index.run(jobTurn(context.key.workspaceId), 'embed', { key: context.key, passages })
   const numbers = before.map(({ record }) => record)
   const views = await context.store.read(context.key, numbers, {
     vectors: true,

@@ -1,0 +1,37 @@
+import { FairLimiter, type QueueTurn } from './fair-limiter.ts'
+import type { OperationHost, ThreadOperations } from './threads.ts'
+
+/** Threads that each run one call at a time, so a call that ends its thread fails alone. Waiting callers take turns. */
+export class FairThreads<O extends ThreadOperations> {
+  readonly #limiter: FairLimiter
+  readonly #idle: OperationHost<O>[]
+
+  /**
+   * @param threads       number of threads
+   * @param extraThreads  number of threads for workspaces without a running call
+   */
+  constructor(
+    { threads, extraThreads }: { threads: number; extraThreads: number },
+    open: () => OperationHost<O>,
+  ) {
+    this.#limiter = new FairLimiter(threads, extraThreads)
+    this.#idle = Array.from({ length: threads + extraThreads }, open)
+  }
+
+  /** Runs one call. @throws the reason of the signal, if it aborts before the call starts */
+  run<T>(turn: QueueTurn, call: (host: OperationHost<O>) => Promise<T>): Promise<T> {
+    return this.#limiter.run(turn, async () => {
+      const host = this.#idle.pop()!
+      try {
+        return await call(host)
+      } finally {
+        this.#idle.push(host)
+      }
+    })
+  }
+
+  /** Call when no call runs. */
+  async close(): Promise<void> {
+    await Promise.all(this.#idle.map(host => host.close()))
+  }
+}
