@@ -37,6 +37,8 @@ export interface ChunkInput {
   readonly service: ChunkerSettings
   readonly override: Ingest['chunker']
   readonly layout: TextLayout
+  /** Description of the folder, which is embedded with each chunk. */
+  readonly folder?: string | undefined
 }
 
 /**
@@ -44,7 +46,7 @@ export interface ChunkInput {
  *
  * @throws invalid_chunker
  */
-export function chunkText({ text, service, override, layout }: ChunkInput): ChunkedText {
+export function chunkText({ text, service, override, layout, folder }: ChunkInput): ChunkedText {
   const chunker = createChunker(service, override)
   const spans = chunker.chunk(text, layout.isCode)
   const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
@@ -53,6 +55,7 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
   const chunks = spans.map(({ start, end }, at) => ({
     start,
     text: text.slice(start, end),
+    folder,
     section: sections[at],
     tableHeads: tableHeads[at],
     place: places[at],
