@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
+import { firstOfFolders } from '../contract/folder-description.ts'
 import type { OpenPassageCheck } from '../knowledge/passage-visibility.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
@@ -124,12 +125,19 @@ export function openAgents(deps: AgentDependencies) {
 function retrieveFrom({ manySearcher, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const searchCaller = toSearchCaller(caller, caller.signal)
-    const result = await manySearcher.search(workspaceId, { ...body, includeCoverage: true }, searchCaller)
+    const request = { ...body, includeCoverage: true, includeFolder: true }
+    const result = await manySearcher.search(workspaceId, request, searchCaller)
     const hits = relevantHits(result.hits, body.text ?? '')
     const passages = await findPassageSources(documents, { workspaceId, caller }, hits)
+    const folders = firstOfFolders(
+      hits,
+      hit => hit.folder,
+      hit => hit.knowledgeBaseId,
+    )
     return hits.map(({ payload }, at) => ({
       passage: passages[at]!,
       text: textField(payload?.chunkText) ?? '',
+      folder: folders[at]?.description,
     }))
   }
 }

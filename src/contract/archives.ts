@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DocumentChunking, DocumentFields } from './documents.ts'
 import { metadata, payload, placesPayloadKey, reservedPayloadKeys } from './fields.ts'
+import { ArchivedFolders } from './folder-description.ts'
 import { limits } from './limits.ts'
 
 /** Version of the lines of an exported knowledge base. */
@@ -27,6 +28,7 @@ export const ArchiveHeader = z.object({
     options: z.record(z.string(), z.string()),
   }),
   semantic: z.boolean().optional(),
+  folders: ArchivedFolders.optional(),
   /** True if the workspace had row-level access. */
   rowAccess: z.boolean(),
   policyDsl: z.string().nullable(),

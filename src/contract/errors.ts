@@ -172,6 +172,8 @@ export const errorRegistry = {
     status: 422,
     hint: 'Check that the file opens in another program and has the right extension.',
   },
+  folder_limit_exceeded: { status: 409, hint: 'Remove the description of another folder first.' },
+  folder_not_described: { status: 404, hint: 'List the described folders, and use one of their paths.' },
   forbidden: {
     status: 403,
     hint: 'Ask a workspace administrator for a key of this workspace that has the missing scope.',

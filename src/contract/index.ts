@@ -9,6 +9,7 @@ import { connect } from './connect.ts'
 import { conversations, messages } from './conversations.ts'
 import { documents } from './documents.ts'
 import { filters } from './filters.ts'
+import { folders } from './folders.ts'
 import { jobs } from './jobs.ts'
 import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
@@ -62,6 +63,7 @@ export const api = {
   mcpServers,
   kb,
   filters,
+  folders,
   documents,
   trash,
   records,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { changesAnyOf, member, needs } from './access.ts'
 import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './fields.ts'
+import { FolderDescription } from './folder-description.ts'
 import { insightsQuery, QueryInsights } from './insights.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
@@ -323,6 +324,10 @@ export const SearchHit = z
     explanation: SearchExplanation.optional().meta({
       description: 'reasons for the rank of the passage. Present only if `explain` was true.',
     }),
+    folder: FolderDescription.optional().meta({
+      description:
+        'deepest described folder that contains the document. Present only if `includeFolder` was true and there is one.',
+    }),
     chunks: z
       .object({
         first: z.int().min(0).meta({ description: 'position of the first chunk in the document' }),
@@ -348,6 +353,9 @@ const searchFields = {
   includeCoverage: z.boolean().optional().meta({
     description:
       'true to add `coverage` to each hit: the share of the words in the query that the hit contains; requires `text`',
+  }),
+  includeFolder: z.boolean().optional().meta({
+    description: 'true to add `folder` to each hit: the description of the folder that contains its document',
   }),
   explain: z.boolean().optional().meta({
     description:
@@ -391,7 +399,13 @@ const SearchManyRequest = z
   .refine(hasExactlyOne, exactlyOneMessage)
 export type SearchManyRequest = z.output<typeof SearchManyRequest>
 
-const { includeEmbeddings: _, includeCoverage: __, explain: ___, ...rankingFields } = searchFields
+const {
+  includeEmbeddings: _,
+  includeCoverage: __,
+  includeFolder: ___,
+  explain: ____,
+  ...rankingFields
+} = searchFields
 const WhyNotRequest = z
   .object({ ...rankingFields, documentId: z.uuid() })
   .refine(hasExactlyOne, exactlyOneMessage)

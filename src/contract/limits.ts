@@ -65,6 +65,11 @@ export const limits = {
   /** Maximum length of the file name of a document, which can contain a path. */
   pathChars: 4_096,
   savedFilterChars: 32_768,
+  /** Maximum number of described folders of a knowledge base. */
+  describedFolders: 100,
+  /** Maximum length of the description of a folder, which is embedded with each chunk below it. */
+  folderDescriptionChars: 500,
+  folderPathChars: 1_000,
   hostChars: 259,
 
   keyLabelChars: 120,

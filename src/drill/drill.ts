@@ -222,6 +222,11 @@ async function plant(
     documents.push({ ...ids, ids: Object.values(ids), base, secret, filename, viewers })
     records.push(await storeRecord(run, base, { fields, principals }))
   }
+  for (const { base, filename: path, secret } of documents)
+    await run.asOperator('folders.update', {
+      params: { knowledgeBaseId: base.knowledgeBaseId },
+      body: { path, description: textOf(secret) },
+    })
   for (const canary of [...documents, ...records]) run.watch(canary)
   return {
     workspaceId: deps.workspaceId,

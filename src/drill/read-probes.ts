@@ -27,7 +27,7 @@ const searches: readonly object[] = [
   { text: sharedWord, topK, lexicalWeight: 1 },
   { text: sharedWord, topK, hybrid: false },
   { text: sharedWord, topK, rerank: true },
-  { text: sharedWord, topK, filter: { drill: 'yes' } },
+  { text: sharedWord, topK, filter: { drill: 'yes' }, includeFolder: true },
   {
     text: sharedWord,
     topK,
@@ -198,6 +198,27 @@ export const readProbes: ReadonlyMap<string, RouteProbe> = new Map<string, Route
         })
         const all = [...fixture.documents, ...fixture.records].filter(canary => canary.base === base)
         run.expectShown('filters.create', principalId, text, all)
+      }),
+    ),
+  ],
+  [
+    'folders.list',
+    shows(
+      forEachBase(async ({ run, fixture, principalId }, base, params) => {
+        const all = fixture.documents.filter(document => document.base === base)
+        const { text } = await run.request('folders.list', principalId, { params })
+        run.expectShown('folders.list', principalId, text, all)
+      }),
+    ),
+  ],
+  [
+    'folders.update',
+    refuses(
+      forEachBase(async ({ run, seesAll, principalId }, { knowledgeBaseId }, params) => {
+        if (seesAll(knowledgeBaseId)) return
+        const body = { path: 'canaries', description: 'taken over' }
+        const response = await run.request('folders.update', principalId, { params, body })
+        run.expectRefused('folders.update', principalId, response)
       }),
     ),
   ],

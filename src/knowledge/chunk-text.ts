@@ -39,6 +39,8 @@ export interface ChunkInput {
   readonly service: ChunkerSettings
   readonly override: Ingest['chunker']
   readonly layout: TextLayout
+  /** Description of the folder, which is embedded with each chunk. */
+  readonly folder?: string | undefined
 }
 
 /**
@@ -46,7 +48,7 @@ export interface ChunkInput {
  *
  * @throws invalid_chunker
  */
-export function chunkText({ text, service, override, layout }: ChunkInput): ChunkedText {
+export function chunkText({ text, service, override, layout, folder }: ChunkInput): ChunkedText {
   const chunker = createChunker(service, override)
   const spans = chunker.chunk(text, layout.isCode)
   requireShortOverlap(spans)
@@ -57,6 +59,7 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
   const chunks = spans.map(({ start, end }, at) => ({
     start,
     text: text.slice(start, end),
+    folder,
     section: sections[at],
     tableHeads: tableHeads[at],
     place: places[at],

@@ -429,8 +429,8 @@ export class Documents {
   }
 }
 
-/** Returns the list of the documents of a knowledge base that can be visible. */
-function documentsIn({ workspaceId, knowledgeBaseId }: BaseKey, visibility: Visibility): RowRange {
+/** Returns the list of the documents of a knowledge base that can be visible. Check them, too: see {@link documentTags}. */
+export function documentsIn({ workspaceId, knowledgeBaseId }: BaseKey, visibility: Visibility): RowRange {
   const tags = documentTags(knowledgeBaseId, visibility)
   return { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId], tags }
 }

@@ -5,6 +5,7 @@ import type { FairByteLimiter } from '../base/fair-byte-limiter.ts'
 import { sha256 } from '../base/id.ts'
 import type { Document, FileCheck, FileState } from '../contract/documents.ts'
 import { overloaded } from '../contract/errors.ts'
+import { folderOf } from '../contract/folder-description.ts'
 import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
@@ -231,6 +232,7 @@ export class Ingestion {
         service,
         override: body.chunker,
         layout: layoutOf(body),
+        folder: folderOf(context.base.folders, body.sourceFilename)?.description,
         fittedIn: context.isFittedByRuntime ? context.key : undefined,
       })
       const chunkedAtMs = clock.now() - Math.round(embeddingMs)

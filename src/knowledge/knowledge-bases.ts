@@ -96,7 +96,7 @@ export class KnowledgeBases {
   }
 
   /** @throws workspace_not_found, invalid_cursor */
-  async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBaseRow>> {
     const { rows, pager } = this.parts
     const list = { index: 'byWorkspace', prefix: [workspaceId] }
     // Start reading before the check, to save a round trip to the store.
@@ -140,7 +140,7 @@ export class KnowledgeBases {
   }
 
   /** Returns those of the given knowledge bases that exist, in order of creation. */
-  async listExisting(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
+  async listExisting(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBaseRow[]> {
     const { rows } = this.parts
     const stored = await Promise.all(
       knowledgeBaseIds.map(id => rows.get(tables.knowledgeBases, [workspaceId, id])),

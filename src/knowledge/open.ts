@@ -19,6 +19,7 @@ import { Compactor } from './compactor.ts'
 import { DocumentChanges } from './document-changes.ts'
 import { Documents } from './documents.ts'
 import { type FitProgress, Fitting, type RefitAfter } from './fitting.ts'
+import { FolderDescriptions } from './folder-descriptions.ts'
 import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
 import { IngestJob } from './ingest/ingest-job.ts'
 import { IngestQueue, type IngestQueueLimits } from './ingest/ingest-queue.ts'
@@ -46,6 +47,7 @@ import {
   chunkPreviewHandlers,
   documentHandlers,
   filterHandlers,
+  folderHandlers,
   kbHandlers,
   type MeasureSearch,
   recordHandlers,
@@ -246,6 +248,7 @@ export function openKnowledge(parts: KnowledgeParts) {
         importer: new Importer({ ...ingestParts }),
       }),
       filters: filterHandlers(filters),
+      folders: folderHandlers(new FolderDescriptions({ ...parts, bases })),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       trash: trashHandlers(trash),
       records: recordHandlers(

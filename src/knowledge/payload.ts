@@ -9,33 +9,44 @@ import {
   startPayloadKey,
   statusPayloadKey,
 } from '../contract/fields.ts'
+import { type FolderDescription, folderOf } from '../contract/folder-description.ts'
 import { sectionPayloadKey, tableHeadsPayloadKey } from '../contract/payload-keys.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
+import type { KnowledgeBaseRow } from '../storage/tables.ts'
 
 /** Returns the title of a record or document: the field `title` of its payload, if it is a string. */
 export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-/** The headings above a chunk, and the column headers of its table. */
+/** The description of the folder of a chunk, the headings above it, and the column headers of its table. */
 export interface ChunkContext {
+  readonly folder?: string | undefined
   readonly section?: string | undefined
   readonly tableHeads?: string | undefined
 }
 
 /**
- * Returns the lines that are embedded between the title and the text of a chunk: its section without the title, and the column
- * headers of its table. Null if there are none.
+ * Returns the lines that are embedded between the title and the text of a chunk: the description of its folder, its section
+ * without the title, and the column headers of its table. Null if there are none.
  */
-export function contextOfChunk(title: string | null, { section, tableHeads }: ChunkContext): string | null {
-  const lines = [sectionBelow(title, section), tableHeads].filter(line => line)
+export function contextOfChunk(
+  title: string | null,
+  { folder, section, tableHeads }: ChunkContext,
+): string | null {
+  const lines = [folder, sectionBelow(title, section), tableHeads].filter(line => line)
   return lines.length === 0 ? null : lines.join('\n')
 }
 
-/** Returns the context of a stored chunk: see {@link contextOfChunk}. */
-export function contextOfPayload(payload: Payload): string | null {
+/**
+ * Returns the context of a stored chunk: see {@link contextOfChunk}.
+ *
+ * @param folder  description of its folder
+ */
+export function contextOfPayload(payload: Payload, folder?: string): string | null {
   const { [sectionPayloadKey]: section, [tableHeadsPayloadKey]: tableHeads } = payload
   return contextOfChunk(titleOfPayload(payload), {
+    folder,
     section: typeof section === 'string' ? section : undefined,
     tableHeads: typeof tableHeads === 'string' ? tableHeads : undefined,
   })
@@ -47,6 +58,15 @@ function sectionBelow(title: string | null, section: string | undefined): string
   if (section === title) return undefined
   const prefix = `${title} > `
   return section.startsWith(prefix) ? section.slice(prefix.length) : section
+}
+
+/** Returns the deepest described folder that contains the document of a record. */
+export function folderOfRecord(
+  { folders = [] }: Pick<KnowledgeBaseRow, 'folders'>,
+  { documentId, payload }: Pick<RecordView, 'documentId' | 'payload'>,
+): FolderDescription | undefined {
+  const { [sourcePayloadKey]: filename } = payload
+  return documentId === null ? undefined : folderOf(folders, typeof filename === 'string' ? filename : null)
 }
 
 /** Maximum size of the fields that the chunks of a document inherit, in bytes, over all of its chunks. */

@@ -14,6 +14,7 @@ import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import {
   contextOfPayload,
+  folderOfRecord,
   inheritedBytes,
   requireInheritedSize,
   titleOfPayload,
@@ -59,6 +60,7 @@ export class RecordRewriter {
     { before, after, authorize, versions = [] }: DocumentChange,
     signal: AbortSignal,
   ): Promise<boolean> {
+    const baseKey = [after.workspaceId, after.knowledgeBaseId]
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
     const payloadOf: PayloadOf = ({ payload }) => updateInheritedFields(payload, after)
     // Documents of earlier versions can be larger. Their visibility can still be restricted.
@@ -73,8 +75,12 @@ export class RecordRewriter {
     if (!chunks) return false
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
-    const replacement = { op: 'replace' as const, table: tables.documents, row: after, ...revisionOf(before) }
-    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...versions])
+    const outcome = await context.store.write(recordWrites(context, chunks), [
+      { op: 'replace', table: tables.documents, row: after, ...revisionOf(before) },
+      // The descriptions of its folders can change, which are embedded with the chunks.
+      { op: 'require', table: tables.knowledgeBases, key: baseKey, ...context.revision },
+      ...versions,
+    ])
     return outcome.ok
   }
 
@@ -165,7 +171,9 @@ export class RecordRewriter {
     const titles = payloads.map((payload, at) => ({
       title: titleOfPayload(payload),
       // The vectors of providers are not computed again, so they still contain the stored context.
-      context: context.isFittedByRuntime ? contextOfPayload(payload) : views[at]!.context,
+      context: context.isFittedByRuntime
+        ? contextOfPayload(payload, folderOfRecord(context.base, { ...views[at]!, payload })?.description)
+        : views[at]!.context,
     }))
     const passages = views.map((view, at) => ({ title: embeddedTitle(titles[at]!), text: view.text ?? '' }))
     const { generation, vectors } = context.isFittedByRuntime

@@ -3,6 +3,7 @@ import { requireWorkspace } from '../access/require-workspace.ts'
 import type { chunkPreview } from '../contract/chunk-preview.ts'
 import type { documents, Ingest } from '../contract/documents.ts'
 import type { filters } from '../contract/filters.ts'
+import type { folders } from '../contract/folders.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
 import type { chunkerRoutes } from '../contract/services.ts'
@@ -14,6 +15,7 @@ import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Compactor } from './compactor.ts'
 import type { BaseKey } from './document-key.ts'
 import type { Documents } from './documents.ts'
+import type { FolderDescriptions } from './folder-descriptions.ts'
 import { type FailureReporter, ingestLines, toIngestResponse } from './ingest-lines.ts'
 import type { Ingestion } from './ingestion.ts'
 import type { Insights } from './insights/insights.ts'
@@ -181,6 +183,19 @@ export function filterHandlers(filtersModule: KnowledgeFilters): Handlers<typeof
       await filtersModule.delete(params)
       return { status: 204, body: undefined }
     },
+  }
+}
+
+export function folderHandlers(descriptions: FolderDescriptions): Handlers<typeof folders> {
+  return {
+    list: async ({ params }, caller) => ({
+      status: 200,
+      body: { items: [...(await descriptions.list(params, caller))] },
+    }),
+    update: async ({ params, body }, caller) => ({
+      status: 200,
+      body: { items: [...(await descriptions.update(params, body, caller))] },
+    }),
   }
 }
 

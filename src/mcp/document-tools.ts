@@ -4,6 +4,8 @@ import { pageOf, textField } from '../agents/tools/passages.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { vector } from '../contract/fields.ts'
+import { type FolderDescription, firstOfFolders, folderOf } from '../contract/folder-description.ts'
+import { folders } from '../contract/folders.ts'
 import { params } from '../contract/ids.ts'
 import { kb, type SearchHit } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
@@ -20,6 +22,7 @@ export interface DocumentToolDependencies {
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'search'>
     readonly documents: Pick<Handlers<typeof documents>, 'list' | 'show' | 'chunks'>
+    readonly folders: Pick<Handlers<typeof folders>, 'list'>
   }
 }
 
@@ -56,11 +59,13 @@ export function documentTools({ routes }: DocumentToolDependencies): FacadeTool[
       example: { knowledgeBaseId: exampleId, limit: 20 },
       async run({ knowledgeBaseId: id, ...query }, { routeCaller }) {
         const request = { ...query, params: { knowledgeBaseId: id } }
-        return pageResult(
-          await routeCaller.page(documents.list, routes.documents.list, request, row =>
-            pickFields(row, listedDocumentFields),
-          ),
+        const { body } = await routeCaller.call(folders.list, routes.folders.list, request)
+        const page = await routeCaller.page(documents.list, routes.documents.list, request, row =>
+          pickFields(row, listedDocumentFields),
         )
+        const described = firstOfFolders(page.items, row => folderOf(body.items, row.sourceFilename))
+        const items = page.items.map((row, at) => ({ ...row, ...folderField(described[at]) }))
+        return pageResult({ ...page, items })
       },
     }),
     declareTool({
@@ -125,13 +130,21 @@ export function documentTools({ routes }: DocumentToolDependencies): FacadeTool[
       example: { knowledgeBaseId: exampleId, text: 'How long do customers have to return an item?', topK: 5 },
       async run({ knowledgeBaseId: id, ...body }, { routeCaller }) {
         const searchParams = { knowledgeBaseId: id }
-        const hits = (await routeCaller.call(kb.search, routes.kb.search, { params: searchParams, body }))
-          .body
+        const search = { params: searchParams, body: { ...body, includeFolder: true } }
+        const hits = (await routeCaller.call(kb.search, routes.kb.search, search)).body
         const fileNames = await loadFileNames(hits, routeCaller, routes.documents.show, id)
-        return { payload: hits.map(hit => toPassage(hit, fileNames)) }
+        const described = firstOfFolders(hits, ({ folder }) => folder)
+        return {
+          payload: hits.map((hit, at) => ({ ...toPassage(hit, fileNames), ...folderField(described[at]) })),
+        }
       },
     }),
   ]
+}
+
+/** Returns the field that shows the description of a folder, with the first item of the folder only. */
+function folderField(folder: FolderDescription | undefined) {
+  return folder && { folder }
 }
 
 const listedDocumentFields = [

@@ -5,6 +5,7 @@ import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
 import { Document, DocumentChunking } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
+import { FolderDescription } from '../contract/folder-description.ts'
 import { imageMediaTypes } from '../contract/images.ts'
 import { DocumentIngestReport } from '../contract/ingest-report.ts'
 import { LoggedSearch } from '../contract/insights.ts'
@@ -72,6 +73,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   knowledgeBases: KnowledgeBase.extend({
     reindexJobId: z.string().optional(),
     reindexSpace: z.string().optional(),
+    folders: z.array(FolderDescription).optional(),
     import: z
       .object({
         header: z.string(),
@@ -180,6 +182,7 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     reindex: z
       .object({
         embeddingServiceId: z.string().nullable(),
+        folders: z.string().optional(),
         checkedThrough: z.int(),
         rechunked: z.int(),
         unchanged: z.int(),

@@ -5,6 +5,7 @@ import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, DocumentChunking, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
+import type { FolderDescription } from '../contract/folder-description.ts'
 import type { ImageInput } from '../contract/images.ts'
 import type { DocumentIngestReport } from '../contract/ingest-report.ts'
 import type { LoggedSearch } from '../contract/insights.ts'
@@ -97,6 +98,8 @@ export interface KnowledgeBaseRow extends KnowledgeBase {
   reindexJobId?: string
   /** Vector space that a job fills with the vectors of another embedding service; absent while no job needs one. */
   reindexSpace?: string
+  /** Descriptions of folders, sorted by path; absent until the first one. */
+  folders?: FolderDescription[]
 }
 
 /** How far a file has been imported. */
@@ -135,6 +138,8 @@ export interface JobRow extends Job {
 export interface ReindexState {
   /** Embedding service to change to; null to keep the current one. */
   embeddingServiceId: string | null
+  /** Hash of the folder descriptions of the chunks so far; absent before the first document. */
+  folders?: string
   /** Number of the last document that was checked, in the order of the table; 0 before the first. */
   checkedThrough: number
   /** Number of documents that were split into chunks again. */

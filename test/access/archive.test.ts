@@ -49,6 +49,23 @@ test('an export contains only what the caller may see, unless a caller with mana
   expect((await exportLines(operator, base, '?all=true')).join('\n')).toContain('A turbine record of bob.')
 })
 
+test('an export contains the descriptions of folders with documents that the caller may see', async () => {
+  const { alice, base, operator } = await openFilled()
+  for (const name of ['alice', 'bob']) {
+    const file = {
+      text: `A turbine in the folder of ${name}.`,
+      sourceFilename: `${name}/a.txt`,
+      visibleTo: [name],
+    }
+    await ingest(operator, base, file)
+    await operator(`PATCH ${base}/folders`, { path: name, description: `files of ${name}` })
+  }
+  const foldersIn = ([header]: string[]) => (JSON.parse(header!) as { folders: unknown }).folders
+  const own = { path: 'alice', description: 'files of alice' }
+  expect(foldersIn(await exportLines(alice, base))).toEqual([own])
+  expect(foldersIn(await exportLines(operator, base, '?all=true'))).toHaveLength(2)
+})
+
 test('an import keeps visibility and owners for a caller with manage:access only', async () => {
   const { alice, bob, base, workspace, operator } = await openFilled()
   const lines = await exportLines(operator, base, '?all=true')

@@ -125,6 +125,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST KB/filters`',
       '`PATCH KB/filters/{knowledgeFilterId}`',
       '`DELETE KB/filters/{knowledgeFilterId}`',
+      '`PATCH KB/folders`',
     ],
   ],
   [

@@ -71,6 +71,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST W/search': { text: 'words' },
   'POST KB/filters': { name: 'made', filter: {} },
   'PATCH KB/filters/{knowledgeFilterId}': {},
+  'PATCH KB/folders': { path: '', description: 'words' },
   'POST KB/documents': {},
   'PATCH KB/documents/{documentId}': {},
   'POST KB/documents/bulk-delete': { documentIds: [someId] },

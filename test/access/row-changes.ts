@@ -7,6 +7,7 @@ import {
   builtInDsl,
   callers,
   citedDocuments,
+  fileNames,
   idsOf,
   type ModelBase,
   type ModelRow,
@@ -165,7 +166,7 @@ export class RowChanges {
   }
 
   #ingestBody(word: string): JsonObject {
-    const named = this.#state.draw.chance(0.4) && { sourceFilename: `${this.#state.draw.below(4)}.md` }
+    const named = this.#state.draw.chance(0.4) && { sourceFilename: this.#state.draw.pick(fileNames) }
     return { text: textOf(word), metadata: this.#drawMetadata(), ...this.#drawAccess(), ...named }
   }
 
@@ -437,6 +438,7 @@ async function createModelBase({ operator, workspace }: ModelTarget, name: strin
   const path = `${workspace}/knowledge-bases/${knowledgeBaseId}`
   await operator(`PATCH ${path}`, { queryLog: true })
   const filter = (await operator(`POST ${path}/filters`, { name: 'red', filter: savedFilter })).body
+  for (const folder of ['', ...fileNames]) await operator(`PATCH ${path}/folders`, describe(folder))
   const policy = { dsl: builtInDsl, parsed: parsePolicy(builtInDsl), isEnabled: false }
   return {
     path,
@@ -446,6 +448,10 @@ async function createModelBase({ operator, workspace }: ModelTarget, name: strin
     trash: [],
     policy,
   }
+}
+
+function describe(path: string): JsonObject {
+  return { path, description: `what is in '${path}'` }
 }
 
 /** Moves deleted documents of a knowledge base to its trash. */

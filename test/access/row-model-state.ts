@@ -74,6 +74,8 @@ export const builtInDsl =
 export const principalIds = ['ada', 'bob', 'cyd', 'dan', 'root'] as const
 /** Principals that send requests. `eve` has no record in the workspace. */
 export const callers = [...principalIds, 'eve'] as const
+/** Names of files that are ingested. Each is described as a folder. */
+export const fileNames = ['0.md', '1.md', '2.md', '3.md'] as const
 export const savedFilter = { team: 'red' }
 
 /** Returns a generator of random numbers. Equal seeds give equal numbers. */

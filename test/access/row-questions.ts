@@ -7,6 +7,7 @@ import { callMcp, callMcpTool, type JsonObject, type Send } from './principal-re
 import {
   callers,
   citedDocuments,
+  fileNames,
   idsOf,
   type ModelAnswer,
   type ModelBase,
@@ -55,6 +56,8 @@ export class RowQuestions {
     () => this.#askDocument(),
     () => this.#askChunks(),
     () => this.#askExplanation(),
+    () => this.#askFolders(),
+    () => this.#askFolderChange(),
     () => this.#askExport(),
     () => this.#askSearch({ lexicalWeight: 1 }),
     () => this.#askSearch({ hybrid: false }),
@@ -114,6 +117,28 @@ export class RowQuestions {
     const found = (body.items as TrashEntry[]).map(({ document }) => document.documentId)
     const visible = base.trash.filter(row => this.#state.sees(principalId, base, row))
     this.#state.compare(`${principalId} lists the trash`, idsOf(base.trash), idsOf(visible), found)
+  }
+
+  /** Lists the described folders: only those that contain a document which the principal may see. */
+  async #askFolders(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const { body } = await send(`GET ${base.path}/folders`)
+    const all = ['', ...fileNames]
+    const seesAll = this.#state.seesEverything(principalId, base)
+    const visible = this.#state.visibleRows(principalId, base).filter(({ kind }) => kind === 'document')
+    const expected = all.filter(
+      path => seesAll || visible.some(({ filename }) => path === '' || filename === path),
+    )
+    const found = (body.items as { path: string }[]).map(({ path }) => path)
+    this.#state.compare(`${principalId} lists folders`, all, expected, found)
+  }
+
+  async #askFolderChange(): Promise<void> {
+    const { principalId, base, send } = this.#drawQuestion()
+    const path = this.#state.draw.pick(fileNames)
+    const isAllowed = this.#state.seesEverything(principalId, base)
+    const answer = await send(`PATCH ${base.path}/folders`, { path, description: `from ${principalId}` })
+    this.#state.decide(`${principalId} describes ${path}`, isAllowed, answer, [200, 403])
   }
 
   async #askExport(): Promise<void> {

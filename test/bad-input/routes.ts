@@ -14,6 +14,8 @@ import {
   filter,
   flag,
   flagOrNull,
+  folderDescription,
+  folderPath,
   fraction,
   future,
   grace,
@@ -363,6 +365,12 @@ export const bodySpecs: Readonly<Record<string, BodySpec>> = {
     required: [],
     strict: true,
     fields: { chunkingServiceId: id, embeddingServiceId: id },
+  },
+  [`PATCH ${KB}/folders`]: {
+    valid: { path: 'guides', description: 'spoilt' },
+    required: ['path', 'description'],
+    strict: true,
+    fields: { path: folderPath, description: folderDescription },
   },
   [`POST ${KB}/rename`]: {
     valid: { name: 'spoilt' },

@@ -46,6 +46,7 @@ const setupCommands: Record<string, string> = {
   'documents restore': 'wb documents delete guide/keys.md --kb handbook --yes',
   'wb documents restore guide/keys.md --kb handbook': 'wb documents delete guide/keys.md --kb handbook --yes',
   'kb import': 'wb kb export handbook handbook.wbkb; wb kb delete handbook --yes',
+  'wb kb context handbook guides --remove': 'wb kb context handbook guides guides --no-reindex',
   'kb reindex': [
     'wb services create large-chunks --preset recursive-char-500',
     'wb services create openai --type embedding --provider mock --model mock --dimension 8',

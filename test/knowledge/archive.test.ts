@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
+import { folders } from '../../src/contract/folders.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
@@ -76,6 +77,18 @@ test('an import restores documents, chunks, metadata and searches, and asks no p
   expect(await exportLines(wb, copy).then(all => all.slice(1, -1))).toEqual(lines.slice(1, -1))
   const again = await copy.ingest(tail, { sourceFilename: 'b.md' })
   expect(again.outcome).toBe('duplicate')
+})
+
+test('an import restores the descriptions of folders, and embeds them with new documents', async () => {
+  const { wb, base, provider } = await createHostedBase()
+  const body = { path: 'guides', description: 'for administrators' }
+  await wb.call(folders.update, { params: base.params, body })
+  await base.ingest('Rotate keys.', { sourceFilename: 'guides/keys.txt' })
+  const copy = await importLines(wb, base.params.workspaceId, await exportLines(wb, base), { name: 'copy' })
+  expect((await wb.call(folders.list, { params: copy.params })).items).toEqual([body])
+  expect(await contentOf(wb, copy)).toEqual(await contentOf(wb, base))
+  await copy.ingest('Roles.', { sourceFilename: 'guides/roles.txt' })
+  expect(provider.embedded.at(-1)).toBe('for administrators\nRoles.')
 })
 
 test('an import into another workspace finds the services, or names the missing one', async () => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { agents } from '../../src/contract/agents.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { documents } from '../../src/contract/documents.ts'
+import { folders } from '../../src/contract/folders.ts'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { call, type McpSetup, setUpMcp, unknownId } from './mcp-setup.ts'
@@ -101,6 +102,25 @@ async function services(wb: McpSetup) {
     embeddingServiceId: embedding!.embeddingServiceId,
   }
 }
+
+test('list_documents and search_kb show the description of a folder with its first item only', async () => {
+  const wb = await filled()
+  const { params } = wb.base
+  const { knowledgeBaseId } = params
+  await wb.base.ingest('Gliders have wings.', { sourceFilename: 'craft/glider.txt' })
+  await wb.base.ingest('Kites have wings, too.', { sourceFilename: 'craft/kite.txt' })
+  const folder = { path: 'craft', description: 'things that fly without an engine' }
+  await wb.callAsOperator(folders.update, { params, body: folder })
+  const client = await wb.client(await wb.mint(['read']))
+  const foldersOf = async (tool: string, args: object) => {
+    const { value } = await call(client, tool, { knowledgeBaseId, ...args })
+    return (value as { sourceFilename: string; folder?: object }[])
+      .filter(({ sourceFilename }) => sourceFilename.startsWith('craft/'))
+      .map(item => item.folder)
+  }
+  expect(await foldersOf('list_documents', {})).toEqual([folder, undefined])
+  expect(await foldersOf('search_kb', { text: 'wings' })).toEqual([folder, undefined])
+})
 
 test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: write tools have the same effect as REST and report the outcome', async () => {
   const wb = await setUpMcp()

@@ -26,6 +26,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.whyNot': ({ documentId }) => ({ text: 'ornithopter', documentId }),
   'filters.create': () => ({ name: 'planted', filter: {} }),
   'filters.update': () => ({ name: 'taken over' }),
+  'folders.update': () => ({ path: '', description: 'planted' }),
   'documents.create': () => ({ sourceFilename: 'planted.md' }),
   'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
   'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),

@@ -11,6 +11,8 @@ import type { DataTags } from './system-prompt.ts'
 export interface RetrievedPassage {
   readonly passage: ToolPassage
   readonly text: string
+  /** Description of the folder of the passage; undefined if it has none, or an earlier passage shows it. */
+  readonly folder?: string | undefined
 }
 
 /** Searches knowledge bases of a workspace, and returns passages, best first. */
@@ -98,11 +100,11 @@ export function formatEntries(
     bytesMax,
     retrieved.map(headingBytesOf),
   )
-  const passages = retrieved.slice(0, excerpts.length).map(({ passage }) => passage)
-  const entries = passages.map((passage, at) =>
-    entryOf(citations.numberOf(passage, excerpts[at]!.text), headingOf(passage), excerpts[at]!),
+  const included = retrieved.slice(0, excerpts.length)
+  const entries = included.map((entry, at) =>
+    entryOf(citations.numberOf(entry.passage, excerpts[at]!.text), headingOf(entry), excerpts[at]!),
   )
-  return { entries: entries.join(separator), passages }
+  return { entries: entries.join(separator), passages: included.map(({ passage }) => passage) }
 }
 
 /** Returns the maximum size in bytes of a formatted passage that is not truncated. */
@@ -110,12 +112,12 @@ export function bytesOfEntry(retrieved: RetrievedPassage): number {
   return headingBytesOf(retrieved) + jsonBytes(retrieved.text)
 }
 
-function headingBytesOf({ passage }: RetrievedPassage): number {
-  return Buffer.byteLength(entryOf(citationMax, headingOf(passage), { text: '', isCut: true }) + separator)
+function headingBytesOf(retrieved: RetrievedPassage): number {
+  return Buffer.byteLength(entryOf(citationMax, headingOf(retrieved), { text: '', isCut: true }) + separator)
 }
 
-function headingOf({ title, sourceFilename }: ToolPassage): string {
-  return [title, sourceFilename].filter(Boolean).join(' · ')
+function headingOf({ passage: { title, sourceFilename }, folder }: RetrievedPassage): string {
+  return [title, sourceFilename, folder].filter(Boolean).join(' · ')
 }
 
 /** Separator of passages. */

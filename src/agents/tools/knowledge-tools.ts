@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Chunk } from '../../contract/documents.ts'
+import { type FolderDescription, firstOfFolders, folderOf } from '../../contract/folder-description.ts'
 import type { KnowledgeBase, KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Documents } from '../../knowledge/documents.ts'
@@ -94,7 +95,14 @@ export class KnowledgeTools {
       rows.push(...(page?.items ?? []))
     }
     for (const row of rows) context.addSource(row)
-    return fitEntries(rows.map(describeDocument), listed => ({
+    const baseOf = new Map(readable.bases.map(base => [base.knowledgeBaseId, base]))
+    const folders = firstOfFolders(
+      rows,
+      row => folderOf(baseOf.get(row.knowledgeBaseId)!.folders, row.sourceFilename),
+      row => row.knowledgeBaseId,
+    )
+    const entries = rows.map((row, at) => ({ ...describeDocument(row), ...folderField(folders[at]) }))
+    return fitEntries(entries, listed => ({
       documents: listed,
       ...truncationFields(listed, total, readable),
     }))
@@ -153,6 +161,7 @@ export class KnowledgeTools {
       text: args.query,
       topK: args.limit,
       includeEmbeddings: false,
+      includeFolder: true,
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
     const searchCaller = toSearchCaller(context.caller, context.signal)
@@ -262,7 +271,15 @@ function searchResult(
   passages: readonly ToolPassage[],
   context: ToolContext,
 ): string {
-  const fieldsOf = (at: number, citation: number) => hitFields(hits[at]!, passages[at]!, citation)
+  const folders = firstOfFolders(
+    hits,
+    ({ folder }) => folder,
+    ({ knowledgeBaseId }) => knowledgeBaseId,
+  )
+  const fieldsOf = (at: number, citation: number) => ({
+    ...hitFields(hits[at]!, passages[at]!, citation),
+    ...folderField(folders[at]),
+  })
   const entriesWithoutText = hits.map((_, at) =>
     JSON.stringify({ ...fieldsOf(at, citationMax), ...emptyTextFields }),
   )
@@ -318,6 +335,11 @@ export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>
   let count = 1
   while (count < chunks.length && !first!.isCut && bytesOf(count + 1, first!) <= bytesMax) count++
   return resultWith(count, chunks.slice(0, count).map(cite), first!)
+}
+
+/** Returns the field that shows the description of a folder, with the first item of the folder only. */
+function folderField(folder: FolderDescription | undefined) {
+  return folder && { folder: { path: truncateLabel(folder.path), description: folder.description } }
 }
 
 function describeDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {

@@ -1,6 +1,6 @@
-import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { KnowledgeBases } from '../../knowledge/knowledge-bases.ts'
+import type { KnowledgeBaseRow } from '../../storage/tables.ts'
 import type { ToolContext } from './tool.ts'
 import { ToolError } from './tool-result.ts'
 
@@ -9,7 +9,7 @@ const basesMax = 200
 
 /** Knowledge bases that a call can read. `isTruncated` is true if some were omitted. */
 export interface ReadableBases {
-  readonly bases: readonly KnowledgeBase[]
+  readonly bases: readonly KnowledgeBaseRow[]
   readonly isTruncated: boolean
 }
 
@@ -42,8 +42,8 @@ export async function findReadableBases(
 }
 
 /** Returns all knowledge bases, or more than `basesMax` of them if there are that many. */
-async function listBases(bases: Bases, workspaceId: string): Promise<KnowledgeBase[]> {
-  const listed: KnowledgeBase[] = []
+async function listBases(bases: Bases, workspaceId: string): Promise<KnowledgeBaseRow[]> {
+  const listed: KnowledgeBaseRow[] = []
   let cursor: string | undefined
   do {
     const page = await bases.list(workspaceId, { limit: limits.pageMax, cursor })

@@ -68,6 +68,7 @@ const commandOrder = [
   'show',
   'stats',
   'insights',
+  'context',
   'compact',
   'reindex',
   'export',

@@ -119,6 +119,7 @@ export const bodyExamples: Readonly<Record<string, unknown>> = {
     filter: { $or: [{ lang: 'en' }, { lang: { $in: ['en-US', 'en-GB'] } }] },
   },
   'filters.update': { filter: { lang: 'en' } },
+  'folders.update': { path: 'guides/setup', description: 'setup guides for administrators' },
   'documents.create': {
     sourceDocId: 'crm-1042',
     sourceFilename: 'contract.pdf',

@@ -45,6 +45,7 @@ export const schemaDescriptions: Readonly<Record<string, string>> = {
   KnowledgeBaseCompaction: 'Sizes before and after the compaction of a knowledge base.',
   Reindexing: 'The last job that reindexed a knowledge base, with its results so far.',
   KnowledgeBaseStats: 'Counts, sizes and search times of a knowledge base.',
+  FolderDescription: 'What the files of a folder are.',
   KnowledgeFilter: 'A saved filter of a knowledge base.',
   ListedKnowledgeBase: 'A knowledge base in a list, with its size and the progress of its sentence vectors.',
   LlmModel: 'A model of a provider.',

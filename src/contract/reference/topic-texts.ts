@@ -23,6 +23,10 @@ export const topicTexts: Readonly<Record<string, TopicText>> = {
     description: 'Deleted documents, which can be restored until they expire.',
   },
   jobs: { title: 'Jobs', description: 'Background work, such as an asynchronous ingest.' },
+  folders: {
+    title: 'Descriptions of folders',
+    description: 'What the files of a folder are. It is embedded with their chunks, and shown to agents.',
+  },
   filters: {
     title: 'Saved filters',
     description: 'Named conditions that limit a search to some passages of a knowledge base.',

@@ -22,13 +22,14 @@ import { ownerPayloadKey } from '../../contract/fields.ts'
 import { limits } from '../../contract/limits.ts'
 import type { ChunkingService, RerankingService } from '../../contract/services.ts'
 import type { RecordView } from '../../storage/content.ts'
-import type { Cursors } from '../../storage/cursor.ts'
+import type { Cursors, Pager } from '../../storage/cursor.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { requireListing } from '../../storage/store-features.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import type { Services } from '../../workspaces/services.ts'
 import { type BaseKey, keyOf } from '../document-key.ts'
+import { visibleFolders } from '../folder-descriptions.ts'
 import { requireImported } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 
@@ -39,6 +40,7 @@ const attemptsMax = 5
 
 interface ExporterParts {
   readonly rows: RowStore
+  readonly pager: Pager
   readonly cursors: Cursors
   readonly clock: Clock
   readonly bases: KnowledgeBases
@@ -113,7 +115,7 @@ export class Exporter {
     const list = `export/${workspaceId}/${knowledgeBaseId}/${all}/${embeddingServiceId}`
     const start = cursor === undefined ? undefined : this.#decode(list, cursor)
     const page = new PageWriter(start ?? { ordinal: 0, hash: chainStart, documents: 0, records: 0 })
-    if (!start) page.add(await this.#header(context, access.isEnabled))
+    if (!start) page.add(await this.#header(context, visibility, access.isEnabled))
     if (page.position.record === undefined) await this.#addDocuments(context, visibility, page)
     if (page.position.record !== undefined) await this.#addRecords(context, visibility, page)
     const isEnd = page.isEnd
@@ -127,8 +129,13 @@ export class Exporter {
     return { lines: page.lines, isComplete: page.position.open === undefined, nextCursor }
   }
 
-  async #header({ base, embedding }: BaseContext, rowAccess: boolean): Promise<ArchiveHeader> {
-    const { rows, bases, chunking, clock } = this.parts
+  async #header(
+    { base, embedding }: BaseContext,
+    visibility: Visibility,
+    rowAccess: boolean,
+  ): Promise<ArchiveHeader> {
+    const { rows, pager, bases, chunking, clock } = this.parts
+    const folders = await visibleFolders(pager, base, visibility)
     const chunker = await bases.boundService(chunking, base, base.chunkingServiceId)
     const stored =
       base.rerankingServiceId === null
@@ -144,6 +151,7 @@ export class Exporter {
       language: base.language,
       lexical: base.lexical,
       ...(base.semantic !== undefined && { semantic: base.semantic }),
+      ...(folders.length > 0 && { folders: [...folders] }),
       rowAccess,
       policyDsl: base.policyDsl,
       policyEnabled: base.policyEnabled,

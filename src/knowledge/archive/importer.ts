@@ -140,6 +140,7 @@ export class Importer {
         isRestricted,
         ownerId,
       },
+      ...(header.folders && { folders: header.folders }),
       ...(isRestricted && { policyDsl: header.policyDsl, policyEnabled: header.policyEnabled }),
     })
     return { base, nextLine: 1, isNew: true }

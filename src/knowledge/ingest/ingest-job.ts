@@ -4,6 +4,7 @@ import { noPrincipal } from '../../access/row-access.ts'
 import { timestamp } from '../../base/clock.ts'
 import type { FairByteLimiter } from '../../base/fair-byte-limiter.ts'
 import { sha256 } from '../../base/id.ts'
+import { folderOf } from '../../contract/folder-description.ts'
 import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
 import { endReport, enterStage, newIngestReport, startAttempt } from '../../jobs/ingest-report.ts'
 import { documentOfJob } from '../../jobs/job-changes.ts'
@@ -104,6 +105,7 @@ export class IngestJob {
     const { context, body, claim } = work
     const { bases, chunking } = this.parts
     const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
+    const { row } = await this.requireDocument(claim)
     const {
       embedded: _,
       embeddingMs: __,
@@ -114,6 +116,7 @@ export class IngestJob {
       service,
       override: body.chunker,
       layout: layoutOf(body),
+      folder: folderOf(context.base.folders, row.sourceFilename)?.description,
       fittedIn: undefined,
     })
     const total = chunked.chunks.length

@@ -3,6 +3,7 @@ import { timestamp } from '../../base/clock.ts'
 import type { TextLayout } from '../../base/text-layout.ts'
 import { WbError } from '../../contract/errors.ts'
 import { startPayloadKey } from '../../contract/fields.ts'
+import { folderOf } from '../../contract/folder-description.ts'
 import { placePayloadKeys, sectionPayloadKey, tableHeadsPayloadKey } from '../../contract/payload-keys.ts'
 import type { ContentWrite, RecordView } from '../../storage/content.ts'
 import { revisionOf, type Stored, type Write } from '../../storage/rows.ts'
@@ -92,6 +93,7 @@ async function chunk(
     service,
     override: row.chunking?.override,
     layout,
+    folder: folderOf(base.folders, row.sourceFilename)?.description,
     fittedIn: undefined,
   })
   return chunked

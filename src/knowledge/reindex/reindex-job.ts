@@ -47,9 +47,7 @@ export class ReindexJob {
       if (context.isFittedByRuntime) await this.rechunkAll(claim)
       await this.changeEmbedding(claim)
       // If the first pass has run, only documents that were added in the meantime are left.
-      await this.rechunkAll(claim)
-      const { collection } = await this.openContext(claim)
-      await claim.succeed({ chunks: collection.records }, [], writes => this.parts.rows.atomic(writes))
+      while (!(await this.rechunkRest(claim)));
     } catch (error) {
       if (claim.isLost) await this.dropSpaceOfCancelled(claim)
       throw error
@@ -60,11 +58,26 @@ export class ReindexJob {
     return this.parts.bases.openContext(job.workspaceId, job.knowledgeBaseId!)
   }
 
+  /** Ends the job after all documents. Returns false if the knowledge base changed in the meantime. */
+  private async rechunkRest(claim: JobClaim): Promise<boolean> {
+    await this.rechunkAll(claim)
+    const { base, collection, revision } = await this.openContext(claim)
+    if (hashFolders(base) !== stateOf(claim).folders) return false
+    const key = [base.workspaceId, base.knowledgeBaseId]
+    const outcome = await claim.succeed(
+      { chunks: collection.records },
+      [{ op: 'require', table: tables.knowledgeBases, key, ...revision }],
+      writes => this.parts.rows.atomic(writes),
+    )
+    return outcome.ok
+  }
+
+  /** Splits the documents again that the job has not checked with the current descriptions of folders. */
   private async rechunkAll(claim: JobClaim): Promise<void> {
     const { workspaceId, knowledgeBaseId } = claim.job
     const prefix = [workspaceId, knowledgeBaseId]
     for (;;) {
-      const state = stateOf(claim)
+      const state = await this.startAgainIfDescribed(claim)
       const page = await this.parts.rows.list(tables.documents, {
         index: 'byKnowledgeBase',
         prefix,
@@ -80,6 +93,17 @@ export class ReindexJob {
       }
       if (page.length < documentsPerRead) return
     }
+  }
+
+  /** Starts again at the first document if descriptions of folders have changed. Returns the state. */
+  private async startAgainIfDescribed(claim: JobClaim): Promise<ReindexState> {
+    const { base } = await this.openContext(claim)
+    const folders = hashFolders(base)
+    const state = stateOf(claim)
+    if (state.folders === folders) return state
+    const reindex = { ...state, folders, checkedThrough: 0, rechunked: 0, unchanged: 0, kept: 0 }
+    await claim.advance({ reindex }, [])
+    return reindex
   }
 
   /** Stores the progress. The total is estimated from the number of chunks, which can change in the meantime. */
@@ -251,6 +275,10 @@ interface SpaceFilling {
 function stateOf({ job }: JobClaim): ReindexState {
   if (!job.reindex) throw new ClaimLost()
   return job.reindex
+}
+
+function hashFolders({ folders = [] }: KnowledgeBaseRow): string {
+  return sha256(JSON.stringify(folders))
 }
 
 /** Returns the name of the space for the vectors of a service, which depends on everything that its vectors depend on. */

@@ -2,7 +2,7 @@ import pMap from 'p-map'
 import { queryWords } from '../../base/words.ts'
 import type { SearchHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { toApiPayload } from '../payload.ts'
+import { folderOfRecord, toApiPayload } from '../payload.ts'
 import { explainRecords, type OrderedRanking } from './explanation.ts'
 import { type JoinedPassage, readPassage } from './neighbors.ts'
 import { type BaseRanking, countOccurrences } from './ranking.ts'
@@ -105,13 +105,16 @@ function withShaping(
 }
 
 function toHit(
-  { candidate: { record, score }, view }: ReadCandidate<SearchCandidate>,
+  { candidate: { record, score, source }, view }: ReadCandidate<SearchCandidate>,
   { coverage, explanations }: HitDetails,
 ): SearchHit {
+  const { context, plan } = source.ranking
+  const folder = plan.showFolder && folderOfRecord(context.base, view)
   return {
     id: view.id,
     score,
     ...(coverage && { coverage: coverage.get(record) ?? 0 }),
+    ...(folder && { folder }),
     payload: toApiPayload(view),
     ...(view.vector && { vector: Array.from(view.vector) }),
     ...(explanations && { explanation: explanations.get(record)! }),

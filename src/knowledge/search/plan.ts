@@ -33,6 +33,7 @@ export interface SearchPlan {
   readonly isTyping: boolean
   readonly showVectors: boolean
   readonly showCoverage: boolean
+  readonly showFolder: boolean
   readonly constraints: SearchConstraints
   readonly ignored: string[]
 }
@@ -80,6 +81,7 @@ export function createPlan(
     isTyping: body.prefix ?? false,
     showVectors: body.includeEmbeddings && !isFittedByRuntime,
     showCoverage: body.includeCoverage === true && hasCoverage,
+    showFolder: body.includeFolder ?? false,
     constraints: { visibility, filter },
     ignored,
   }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { documents } from '../../../src/contract/documents.ts'
+import { folders } from '../../../src/contract/folders.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import type { RowStore, Write } from '../../../src/storage/rows.ts'
@@ -248,7 +249,12 @@ test('sends the reviewed prompt to a model with tools', async () => {
 
 test('sends the reviewed prompt with passages to a model without tools', async () => {
   const { model, stream } = await openTestChat({
-    prepare: createHandbook,
+    async prepare(opened, workspaceId) {
+      const { knowledgeBaseIds } = await createHandbook(opened, workspaceId)
+      const params = { workspaceId, knowledgeBaseId: knowledgeBaseIds[0]! }
+      await opened.call(folders.update, { params, body: { path: '', description: 'rules of the shop' } })
+      return { knowledgeBaseIds }
+    },
     service: { supportsTools: false },
     agent: { systemPrompt: null },
   })

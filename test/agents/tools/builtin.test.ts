@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { folders } from '../../../src/contract/folders.ts'
 import { records } from '../../../src/contract/records.ts'
 import { makeBase } from '../../harness/resources.ts'
 import { builtInToolIds, setUpTools } from '../../harness/tools.ts'
@@ -35,6 +36,28 @@ test('an agent without named tools has the seven built-in ones, and otherwise th
   const [one, ...others] = await toolsOf()
   expect(one!.hash).toMatch(/^sha256:[0-9a-f]{64}$/)
   expect(others.map(({ hash }) => hash)).not.toContain(one!.hash)
+})
+
+test('search_kb and list_documents show the description of a folder with its first item only', async () => {
+  const { wb, asked, birds } = await createLibrary()
+  const { params } = birds
+  await birds.ingest('The stork stands on one leg.', { sourceFilename: 'wading/stork.txt' })
+  await birds.ingest('The crane stands in the reeds.', { sourceFilename: 'wading/crane.txt' })
+  const folder = { path: 'wading', description: 'birds with long legs' }
+  await wb.call(folders.update, { params, body: folder })
+  const { knowledgeBaseId } = params
+  const { results } = await asked('search_kb', { query: 'stands', knowledgeBaseId, limit: 8 })
+  const wading = (results as { sourceFilename: string; folder?: object }[]).filter(hit =>
+    hit.sourceFilename.startsWith('wading/'),
+  )
+  expect(wading.map(hit => hit.folder)).toEqual([folder, undefined])
+  const { documents } = await asked('list_documents', { knowledgeBaseId })
+  expect((documents as { folder?: object }[]).map(row => row.folder)).toEqual([
+    undefined,
+    undefined,
+    folder,
+    undefined,
+  ])
 })
 
 test('built-in tools describe the contents of the knowledge bases', async () => {

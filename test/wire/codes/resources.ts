@@ -1,3 +1,5 @@
+import { expect } from 'vitest'
+import { limits } from '../../../src/contract/limits.ts'
 import { serveOverHttp } from '../../harness/http-runtime.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../../harness/resources.ts'
 import { open, type TestResponse, type TestRuntime, type TestRuntimeOptions } from '../../harness/runtime.ts'
@@ -164,6 +166,18 @@ export const resources = {
   },
   knowledge_base_not_found: asked(({ W }) => `GET ${W}/knowledge-bases/${unknownId}`),
   knowledge_filter_not_found: asked(({ base }) => `GET ${base.path}/filters/${unknownId}`),
+  folder_not_described: asked(
+    ({ base }) => `PATCH ${base.path}/folders`,
+    () => ({ path: 'guides', description: null }),
+  ),
+  folder_limit_exceeded: async () => {
+    const { wb, base } = await furnished()
+    const describe = (n: number) =>
+      wb.send(`PATCH ${base.path}/folders`, { path: `folder ${n}`, description: 'words' })
+    for (let n = 0; n < limits.describedFolders; n++) await describe(n)
+    expect((await describe(0)).status).toBe(200)
+    return describe(limits.describedFolders)
+  },
   document_not_found: asked(({ base }) => `GET ${base.path}/documents/${unknownId}`),
   restore_conflict: async () => {
     const { wb, base } = await furnished()
