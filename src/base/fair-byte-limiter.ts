@@ -9,7 +9,8 @@ interface WaitingTask {
 /**
  * Limits the total size of the tasks that run at the same time. Waiting tasks start in the order of a {@link FairQueue}: a large
  * task waits until there is room for it, and no later task overtakes it. A workspace starts no task while its running ones use half
- * of the total size, so that tasks that take long leave room for other workspaces.
+ * of the total size, so that tasks that take long leave room for other workspaces. A quarter more is only for small tasks of
+ * workspaces without a running task, which then overtake a large task that waits for room.
  */
 export class FairByteLimiter {
   readonly #waiting = new FairQueue<WaitingTask>()
@@ -65,16 +66,24 @@ export class FairByteLimiter {
   #startNext(): void {
     for (;;) {
       this.#next ??= this.#waiting.take(workspaceId => this.#hasRoomFor(workspaceId))
-      if (!this.#next || this.#usedBytes + this.#next.bytes > this.bytesMax) return
-      const { workspaceId, bytes, start } = this.#next
-      this.#next = undefined
-      this.#count(workspaceId, bytes)
-      start()
+      const fits = this.#next && this.#usedBytes + this.#next.bytes <= this.bytesMax
+      const task = fits ? this.#next : this.#waiting.take((_, task) => this.#fitsReserve(task))
+      if (!task) return
+      if (fits) this.#next = undefined
+      this.#count(task.workspaceId, task.bytes)
+      task.start()
     }
   }
 
   #hasRoomFor(workspaceId: string): boolean {
     return (this.#usedBy.get(workspaceId) ?? 0) < this.bytesMax / 2
+  }
+
+  #fitsReserve({ workspaceId, bytes }: WaitingTask): boolean {
+    const reserve = this.bytesMax / 4
+    return (
+      !this.#usedBy.has(workspaceId) && bytes <= reserve && this.#usedBytes + bytes <= this.bytesMax + reserve
+    )
   }
 
   #count(workspaceId: string, bytes: number): void {

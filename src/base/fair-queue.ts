@@ -27,21 +27,20 @@ export class FairQueue<T> {
   /**
    * Removes the next item and returns it; undefined if no item can be taken.
    *
-   * @param canTake  returns false for a workspace whose items have to wait
+   * @param canTake  returns false if the next item of a workspace has to wait
    */
-  take(canTake: (workspaceId: string) => boolean = () => true): T | undefined {
+  take(canTake: (workspaceId: string, item: T) => boolean = () => true): T | undefined {
     for (const [workspaceId, members] of this.#workspaces) {
-      if (!canTake(workspaceId)) continue
-      for (const [member, items] of members)
-        for (const item of items) {
-          items.delete(item)
-          // A map iterates in insertion order, so inserting an entry again moves it to the end.
-          members.delete(member)
-          if (items.size > 0) members.set(member, items)
-          this.#workspaces.delete(workspaceId)
-          if (members.size > 0) this.#workspaces.set(workspaceId, members)
-          return item
-        }
+      const [[member, items]] = members as Iterable<[string, Set<T>]> as [[string, Set<T>]]
+      const [item] = items as Iterable<T> as [T]
+      if (!canTake(workspaceId, item)) continue
+      items.delete(item)
+      // A map iterates in insertion order, so inserting an entry again moves it to the end.
+      members.delete(member)
+      if (items.size > 0) members.set(member, items)
+      this.#workspaces.delete(workspaceId)
+      if (members.size > 0) this.#workspaces.set(workspaceId, members)
+      return item
     }
     return undefined
   }

@@ -5,6 +5,8 @@ declare module '@mixmark-io/domino' {
     readonly textContent: string
     readonly parentElement: PageElement | null
     readonly children: ArrayLike<PageElement>
+    readonly firstElementChild: PageElement | null
+    readonly nextElementSibling: PageElement | null
     querySelector(selector: string): PageElement | null
     querySelectorAll(selector: string): ArrayLike<PageElement>
     getAttribute(name: string): string | null

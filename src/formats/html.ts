@@ -21,6 +21,8 @@ const openBlocksMax = 5_000
 /** Elements that the parser opens again in each block until they are closed. */
 const formattingTag = /<(\/?)(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)\b/gi
 const openFormattingMax = 5_000
+/** Maximum number of elements inside of each other. The conversion takes cubic time. */
+const depthMax = 500
 /** Length of a tag from which its attributes are counted. */
 const longTagChars = 20_000
 const attributesMax = 1_000
@@ -50,6 +52,7 @@ export function convertHtml(html: string): FileText {
   requireFlat(html)
   try {
     const document = domino.createDocument(html.replace(whiteSpace, shortened))
+    if (document.body && isDeeperThan(depthMax, document.body)) throw tooDeep()
     for (const element of Array.from(document.querySelectorAll(`${omitted}, ${frame}`))) element.remove()
     const body = document.body
     const title = titleOf(document.title) ?? titleOf(body?.querySelector('h1')?.textContent)
@@ -86,6 +89,24 @@ function hasMoreOpen(html: string, tag: RegExp, max: number): boolean {
     if (open > max) return true
   }
   return false
+}
+
+function isDeeperThan(max: number, root: PageElement): boolean {
+  let element = root
+  let depth = 0
+  for (;;) {
+    if (element.firstElementChild) {
+      element = element.firstElementChild
+      if (++depth > max) return true
+      continue
+    }
+    while (depth > 0 && !element.nextElementSibling) {
+      element = element.parentElement!
+      depth--
+    }
+    if (depth === 0) return false
+    element = element.nextElementSibling!
+  }
 }
 
 function shortened(space: string): string {

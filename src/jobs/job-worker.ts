@@ -38,6 +38,9 @@ export interface JobWorkerDependencies extends Omit<JobClaimDependencies, 'owner
   readonly perform: (claim: JobClaim) => Promise<void>
 }
 
+/** Number of jobs more than the capacity. Their texts and their work have limits of their own, so a job that waits costs little. */
+const extraPlaces = 8
+
 interface RunningJob {
   readonly claim: JobClaim
   readonly done: Promise<void>
@@ -45,8 +48,8 @@ interface RunningJob {
 
 /**
  * Runs several jobs at a time: first abandoned jobs, then pending jobs. Workspaces with pending jobs take turns, and the jobs of a
- * workspace run in order of creation. Jobs can wait for minutes, for example for a provider, so one more than the capacity can run
- * if its workspace has no other running job.
+ * workspace run in order of creation. Jobs can wait for minutes, for example for a provider, so more than the capacity can run
+ * if their workspaces have no other running job.
  */
 export class JobWorker {
   readonly #deps: JobWorkerDependencies
@@ -132,7 +135,7 @@ export class JobWorker {
     try {
       while (this.#mustCheckAgain && !this.#isClosed) {
         this.#mustCheckAgain = false
-        while (!this.#isClosed && this.#running.size <= this.#deps.capacity) {
+        while (!this.#isClosed && this.#running.size < this.#deps.capacity + extraPlaces) {
           const claim = await this.#claimNext()
           if (!claim) break
           this.#run(claim)
@@ -175,7 +178,7 @@ export class JobWorker {
     }
   }
 
-  /** Returns true if there is capacity for a job. The extra place is for a workspace that has no running job. */
+  /** Returns true if there is capacity for a job. The extra places are for workspaces that have no running job. */
   #mayRun({ row: { workspaceId } }: Stored<JobRow>): boolean {
     if (this.#running.size < this.#deps.capacity) return true
     return [...this.#running.values()].every(({ claim }) => claim.job.workspaceId !== workspaceId)

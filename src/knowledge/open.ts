@@ -110,6 +110,8 @@ const searchesMax = 8
 const extraSearchesMax = 2
 /** Maximum number of searches at the same time that explain why a document is missing. Other searches do not wait for them. */
 const whyNotMax = 2
+/** Number of them more that can run for workspaces without a running one. */
+const extraWhyNotMax = 1
 
 /** Opens the knowledge module: knowledge bases, their content and background work, and the route handlers. */
 export function openKnowledge(parts: KnowledgeParts) {
@@ -182,7 +184,7 @@ export function openKnowledge(parts: KnowledgeParts) {
   const searcherParts = { space, filters, queue, sentences, reranking, shaper }
   const repeated = new RepeatedDocuments(parts.rows)
   const searcher = new Searcher(searcherParts)
-  const whyNotSearcher = new Searcher({ ...searcherParts, queue: new CallerQueue(whyNotMax) })
+  const whyNotSearcher = new Searcher({ ...searcherParts, queue: new CallerQueue(whyNotMax, extraWhyNotMax) })
   const unloggedSearcher = new ManySearcher({ ...searcherParts, bases, repeated })
   const manySearcher: Pick<ManySearcher, 'search'> = {
     search: (workspaceId, body, caller) =>

@@ -210,6 +210,12 @@ describe('a file is refused with its reason', () => {
       'too many attributes',
     ],
     [
+      'a page whose elements are nested too deeply',
+      async () => Buffer.from(`<html>${'<abbr>'.repeat(501)}x`),
+      'extraction_failed',
+      'nested too deeply',
+    ],
+    [
       'a page with too many open elements',
       async () => Buffer.from(`<html>${'<p><b>x'.repeat(20_000)}`),
       'extraction_failed',
