@@ -24,6 +24,7 @@ import type { Visibility } from '../storage/visibility.ts'
 import type { DocumentChanges } from './document-changes.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
+import { requireImported } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
@@ -144,6 +145,7 @@ export class Documents {
       ingestKey: null,
       nameKey: null,
     }
+    requireImported(base)
     access.openChange(base, { action: 'ingest', resourceId: row.documentId }).authorize(true)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
@@ -421,6 +423,7 @@ export class Documents {
     caller: ContentCaller,
   ): Promise<Stored<DocumentRow>> {
     const { base, access } = await this.accessTo(documentKey, caller)
+    requireImported(base)
     const change = access.openChange(base, { action, resourceId: documentKey.documentId })
     const stored = await findVisibleDocument(this.parts.rows, documentKey, change.visibility)
     if (!stored && !change.visibility.filter) throw await this.notFound(documentKey)

@@ -11,7 +11,7 @@ import type { Visibility } from '../storage/visibility.ts'
 import type { BaseKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
 import type { RefitAfter } from './fitting.ts'
-import { baseCollectionMissing, rejectRawVector, requireFieldDimension } from './guards.ts'
+import { baseCollectionMissing, rejectRawVector, requireFieldDimension, requireImported } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { ownerPayload } from './ownership.ts'
 import type { EmbeddedVectors } from './passage-operations.ts'
@@ -66,6 +66,7 @@ export class Records {
       // Read last, because embedding can take seconds, so that a revocation in the meantime takes effect.
       const access = await caller.rowAccess(workspaceId)
       const base = await bases.get(workspaceId, knowledgeBaseId)
+      requireImported(base)
       const records = composeRecords(body, vectors, access)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const rowChange = access.openChange(base, { action: 'ingest' })
@@ -105,6 +106,7 @@ export class Records {
     const context = await this.parts.bases.openContext(workspaceId, knowledgeBaseId)
     const access = await caller.rowAccess(workspaceId)
     const use = { action: 'delete', resourceId: recordId } as const
+    requireImported(context.base)
     const rowChange = access.openChange(context.base, use)
     const deletion = { op: 'deleteRecord' as const, ...context.key, id: recordId }
     const failure = await this.write(context, [recordId], deletion, rowChange.visibility)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { folders } from '../../src/contract/folders.ts'
 import { kb } from '../../src/contract/knowledge.ts'
+import { records } from '../../src/contract/records.ts'
 import { type Base, baseIn, makeBase, makeMockService, makeWorkspace } from '../harness/resources.ts'
 import { open, type TestRuntime } from '../harness/runtime.ts'
 import { chunkPerParagraph, createHostedBase, textOf } from '../jobs/ingest-jobs.ts'
@@ -126,6 +127,15 @@ test('an interrupted import is marked, skipped by searches of all knowledge base
   expect(new Set(all.map(hit => hit.knowledgeBaseId))).toEqual(new Set([base.params.knowledgeBaseId]))
   expect((await wb.call(kb.beginImport, begin)).nextLine).toBe(4)
   await expect(wb.call(kb.export, { params })).rejects.toMatchObject({ code: 'conflict' })
+  const documentId = /"documentId":"([^"]+)"/.exec(lines[1]!)![1]!
+  const refused = [
+    wb.call(documents.ingest, { params, body: { text: 'a' } }),
+    wb.call(documents.create, { params, body: {} }),
+    wb.call(documents.update, { params: { ...params, documentId }, body: { metadata: {} } }),
+    wb.call(records.upsert, { params, body: { records: [{ id: `${documentId}:5`, text: 'a' }] } }),
+    wb.call(records.delete, { params: { ...params, recordId: `${documentId}:0` } }),
+  ]
+  for (const [at, write] of refused.entries()) await expect(write, String(at)).rejects.toMatchObject({ code: 'conflict' })
   await expect(
     wb.call(kb.importLines, { params, body: { from: 6, lines: lines.slice(6) } }),
   ).rejects.toMatchObject({ code: 'conflict' })

@@ -8,6 +8,7 @@ import { isLastBatch } from '../../storage/cursor.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Visibility } from '../../storage/visibility.ts'
+import { requireImported } from '../guards.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
 import type { StructuredIngest } from './structured-ingest.ts'
@@ -54,6 +55,7 @@ export async function acceptText(
 ): Promise<AcceptedIngest | ExistingDocument> {
   const { contentHash, access } = input
   const body = withOwner(input.body, access)
+  requireImported(context.base)
   const change = access.openChange(context.base, { action: 'ingest' })
   change.authorize(true)
   const isVisible = documentMatcher(change.visibility)

@@ -1,8 +1,10 @@
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import pMap from 'p-map'
 import { findVisibleDocument } from '../../access/document-visibility.ts'
 import { documentMatcher } from '../../access/policy/document-fields.ts'
 import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import { isLastBatch } from '../../storage/cursor.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import type { ResultHit } from './hits.ts'
@@ -12,7 +14,8 @@ import type { RankedCandidate } from './shaped-candidate.ts'
 
 /** Maximum number of hits for whose documents other knowledge bases are searched. */
 const hitsMax = 100
-const documentsPerRead = 100
+/** Size of a read of documents with the same text. */
+const batchSize = { limit: 100, charsMax: 1_000_000 }
 const concurrentReadsMax = 8
 
 /** Documents in other knowledge bases with the text of the document of a hit. */
@@ -127,14 +130,15 @@ export class RepeatedDocuments {
     const { workspaceId, knowledgeBaseId } = base
     const isVisible = documentMatcher(plan.constraints.visibility)
     const prefix = [workspaceId, contentHash, knowledgeBaseId]
-    const list = { index: 'byContentHash', prefix, limit: documentsPerRead }
+    const list = { index: 'byContentHash', prefix, ...batchSize }
     let after: [number] | undefined
     for (;;) {
       const page = await this.rows.list(tables.documents, { ...list, ...(after && { after }) })
       const match = page.find(({ row }) => row.status === 'ready' && isVisible(row))
       if (match) return { knowledgeBaseId, documentId: match.row.documentId }
-      if (page.length < documentsPerRead) return undefined
+      if (isLastBatch(page, batchSize)) return undefined
       after = [page.at(-1)!.ordinal]
+      await yieldToEventLoop()
     }
   }
 }

@@ -17,7 +17,7 @@ import { type RowStore, revisionOf, type Stored, type Write } from '../../storag
 import { type DeletedChunk, type DeletedDocumentRow, type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { ContentCaller } from '../documents.ts'
-import { concurrentChange } from '../guards.ts'
+import { concurrentChange, requireImported } from '../guards.ts'
 import { documentIdTaken, restoredKeys, toDocument } from '../ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { limitsByWorkspace } from '../limits-by-workspace.ts'
@@ -137,6 +137,7 @@ export class Trash {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await bases.openContext(workspaceId, knowledgeBaseId)
       const access = await caller.rowAccess(workspaceId)
+      requireImported(context.base)
       const change = access.openChange(context.base, { action: 'ingest' })
       const entry = await this.#requireChangeable(entryKey, change)
       const { visibility } = change

@@ -69,6 +69,9 @@ const contentProblemQueries: readonly ProblemQuery[] = [
     selects: [
       `SELECT documentId AS example FROM documents
         WHERE body ->> '$.status' = 'ready' AND ingestKey IS NOT NULL AND workspaceId IN ${localWorkspaces}
+          AND NOT EXISTS (SELECT 1 FROM knowledge_bases WHERE knowledge_bases.workspaceId = documents.workspaceId
+            AND knowledge_bases.knowledgeBaseId = documents.knowledgeBaseId
+            AND knowledge_bases.body ->> '$.importing' = 1)
           AND body ->> '$.chunkTotal' IS NOT ${chunksOfDocument}`,
     ],
   },
