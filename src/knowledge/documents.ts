@@ -309,7 +309,12 @@ export class Documents {
     )
   }
 
-  /** Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures. */
+  /**
+   * Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some documents may have been deleted
+   */
   async deleteEach(
     { workspaceId, knowledgeBaseId }: BaseKey,
     documentIds: readonly string[],
@@ -320,6 +325,7 @@ export class Documents {
     const deleted: string[] = []
     const failed: { documentId: string; code: string; message: string }[] = []
     for (const documentId of new Set(documentIds)) {
+      await caller.reauthorize()
       try {
         const documentKey = { workspaceId, knowledgeBaseId, documentId }
         await this.delete(documentKey, caller, { permanently, deletionId })

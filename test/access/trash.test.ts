@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TrashEntry } from '../../src/contract/trash.ts'
 import type { Send } from './principal-requests.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
@@ -87,4 +87,53 @@ test('a revocation in the trash takes effect, and row-level access publishes del
   await operator(`PATCH ${base}`, { policyEnabled: false })
   expect((await as('ada')(`POST ${base}/documents/trash/${entryId}/restore`)).status).toBe(200)
   expect((await as('bob')(`POST ${base}/search`, { text: 'before' })).text).toContain(documentId)
+})
+
+describe('a key that is revoked while the server processes a list', () => {
+  const bulkDelete = 'POST BASE/documents/bulk-delete'
+  test.each([
+    ['deletes no more documents permanently', bulkDelete, { permanently: true }, [2, 0]],
+    ['moves no more documents to the trash', bulkDelete, {}, [2, 1]],
+    ['deletes no more documents from the trash', 'POST BASE/documents/trash/bulk-delete', {}, [0, 2]],
+    ['restores no more documents', 'POST BASE/documents/trash/bulk-restore', {}, [1, 2]],
+  ])('%s', async (_, line, fields, [documentsLeft, entriesLeft]) => {
+    let interruption: (() => Promise<unknown>) | undefined
+    const interrupt = async () => {
+      const run = interruption
+      interruption = undefined
+      await run?.()
+    }
+    const workspace = await openRestrictedWorkspace({
+      content: store => ({
+        ...store,
+        async write(...unit) {
+          const outcome = await store.write(...unit)
+          await interrupt()
+          return outcome
+        },
+      }),
+      rows: store => ({
+        ...store,
+        async atomic(writes) {
+          const outcome = await store.atomic(writes)
+          if (writes.some(({ table }) => table.name === 'deleted_documents')) await interrupt()
+          return outcome
+        },
+      }),
+    })
+    const { base, as, operator } = workspace
+    const documentIds: string[] = []
+    for (const text of ['One.', 'Two.', 'Three.']) documentIds.push(await ingest(as('ada'), base, { text }))
+    const isTrash = line.includes('/trash/')
+    if (isTrash) for (const documentId of documentIds) await remove(workspace, documentId)
+    const entryIds = (await entries(operator, base)).map(({ entryId }) => entryId)
+    const keys = (await operator(`GET ${workspace.workspace}/api-keys`)).body.items as { keyId: string }[]
+    interruption = () => operator(`DELETE ${workspace.workspace}/api-keys/${keys[0]!.keyId}`)
+    const body = isTrash ? { entryIds } : { documentIds, ...fields }
+    const answer = await as('ada')(line.replace('BASE', base), body)
+    expect(interruption).toBeUndefined()
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } })
+    expect((await operator(`GET ${base}/documents`)).body.items).toHaveLength(documentsLeft!)
+    expect(await entries(operator, base)).toHaveLength(entriesLeft!)
+  })
 })

@@ -57,7 +57,8 @@ export interface EntryKey extends BaseKey {
   readonly entryId: string
 }
 
-type RestoringCaller = ContentCaller & Pick<Caller, 'signal'>
+type ChangingCaller = ContentCaller & Pick<Caller, 'reauthorize'>
+type RestoringCaller = ChangingCaller & Pick<Caller, 'signal'>
 
 /** The chunks of a deleted document, with the generation of their vectors. */
 interface RestoredChunks {
@@ -147,6 +148,7 @@ export class Trash {
         if (!prepared) continue
         await this.#parts.whenWritable(context)
         // This can take seconds. Check the access again, so that a revocation in the meantime takes effect.
+        await caller.reauthorize()
         if (access.isEnabled) continue
       }
       const document: DocumentRow = { ...toDocumentRow(entry.row), ...keys, updatedAt: timestamp(clock) }
@@ -168,25 +170,40 @@ export class Trash {
     throw concurrentChange()
   }
 
-  /** Restores documents one by one. Continues after a failure. */
+  /**
+   * Restores documents one by one. Continues after a failure.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some documents may have been restored
+   */
   async restoreEach(baseKey: BaseKey, entryIds: readonly string[], caller: RestoringCaller) {
     await this.#parts.bases.openContext(baseKey.workspaceId, baseKey.knowledgeBaseId)
-    return this.#forEach(entryIds, entryId => this.restore({ ...baseKey, entryId }, caller))
+    return this.#forEach(entryIds, caller, entryId => this.restore({ ...baseKey, entryId }, caller))
   }
 
-  /** Deletes entries of the trash permanently, one by one. Continues after a failure. Returns the IDs of the entries. */
-  async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ContentCaller) {
+  /**
+   * Deletes entries of the trash permanently, one by one. Continues after a failure. Returns the IDs of the entries.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some entries may have been deleted
+   */
+  async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ChangingCaller) {
     await this.#parts.bases.get(baseKey.workspaceId, baseKey.knowledgeBaseId)
-    return this.#forEach(entryIds, async entryId => {
+    return this.#forEach(entryIds, caller, async entryId => {
       await this.#delete({ ...baseKey, entryId }, caller)
       return entryId
     })
   }
 
-  async #forEach<T>(entryIds: readonly string[], change: (entryId: string) => Promise<T>) {
+  async #forEach<T>(
+    entryIds: readonly string[],
+    caller: ChangingCaller,
+    change: (entryId: string) => Promise<T>,
+  ) {
     const done: T[] = []
     const failed: { entryId: string; code: string; message: string }[] = []
     for (const entryId of new Set(entryIds)) {
+      await caller.reauthorize()
       try {
         done.push(await change(entryId))
       } catch (error) {
