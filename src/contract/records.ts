@@ -43,6 +43,7 @@ export const records = {
       'vector_collection_not_allowed',
       'invalid_metadata',
       'invalid_visible_to',
+      'conflict',
       'policy_denied',
     ],
   }),

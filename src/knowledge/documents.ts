@@ -24,10 +24,13 @@ import type { Visibility } from '../storage/visibility.ts'
 import type { DocumentChanges } from './document-changes.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
+import { concurrentChange } from './guards.ts'
+import { documentIdTaken } from './ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
+import { entriesWithId, idReservation } from './trash/reserved-ids.ts'
 import { trashWrites } from './trash/trash-writes.ts'
 
 interface DocumentsParts {
@@ -60,7 +63,7 @@ export interface DeletionOptions {
   readonly deletionId?: string | undefined
 }
 
-/** Maximum number of attempts. A deletion is retried if the document changed in the meantime. */
+/** Maximum number of attempts. A change is retried if the same rows changed in the meantime. */
 const attemptsMax = 20
 
 const unsetFields = {
@@ -121,7 +124,7 @@ export class Documents {
    *
    * @throws knowledge_base_not_found
    * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
-   * @throws conflict  another document has the requested ID
+   * @throws conflict  another document has the requested ID, or a document in the trash that the caller may not see
    */
   async create(
     { workspaceId, knowledgeBaseId }: BaseKey,
@@ -144,14 +147,21 @@ export class Documents {
       ingestKey: null,
       nameKey: null,
     }
-    access.openChange(base, { action: 'ingest', resourceId: row.documentId }).authorize(true)
-    const outcome = await this.parts.rows.atomic([
-      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
-      { op: 'insert', table: tables.documents, row },
-    ])
-    if (outcome.ok) return row
-    if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    throw new WbError('conflict', `document with id '${row.documentId}' already exists`)
+    const change = access.openChange(base, { action: 'ingest', resourceId: row.documentId })
+    change.authorize(true)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const entries = await entriesWithId(this.parts.rows, row, change.visibility)
+      if (!entries) throw documentIdTaken(row.documentId)
+      const outcome = await this.parts.rows.atomic([
+        { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
+        ...idReservation(row, entries),
+        { op: 'insert', table: tables.documents, row },
+      ])
+      if (outcome.ok) return row
+      if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
+      if (outcome.reason === 'exists') throw documentIdTaken(row.documentId)
+    }
+    throw concurrentChange()
   }
 
   /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */

@@ -13,7 +13,7 @@ import type { PageQuery } from '../../contract/page.ts'
 import type { TrashEntry } from '../../contract/trash.ts'
 import { type ContentRecord, type ContentWrite, embeddedTitle } from '../../storage/content.ts'
 import type { Pager, RowPage } from '../../storage/cursor.ts'
-import { type RowStore, revisionOf, type Stored, type Write } from '../../storage/rows.ts'
+import type { RowStore, Stored, Write } from '../../storage/rows.ts'
 import { type DeletedChunk, type DeletedDocumentRow, type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { ContentCaller } from '../documents.ts'
@@ -23,6 +23,7 @@ import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { limitsByWorkspace } from '../limits-by-workspace.ts'
 import { titleOfPayload, updateInheritedFields } from '../payload.ts'
 import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from '../vector-space.ts'
+import { chunksDeletion, entryDeletion } from './reserved-ids.ts'
 
 /** Maximum number of attempts. A restore is retried if the same rows or the vector space changed in the meantime. */
 const attemptsMax = 20
@@ -325,19 +326,6 @@ export class Trash {
 function toDocumentRow(row: DeletedDocumentRow): DocumentRow {
   const { entryId: _, deletionId: __, deletedAt: ___, generation: ____, ...document } = row
   return document
-}
-
-function chunksDeletion({ workspaceId, entryId }: DeletedDocumentRow): Write {
-  return { op: 'deleteAll', table: tables.deletedChunks, index: 'byEntry', prefix: [workspaceId, entryId] }
-}
-
-/** Returns the writes that remove an entry. They fail if it has changed. */
-function entryDeletion(entry: Stored<DeletedDocumentRow>): Write[] {
-  const key = [entry.row.workspaceId, entry.row.entryId]
-  return [
-    { op: 'delete', table: tables.deletedDocuments, key, ...revisionOf(entry) },
-    chunksDeletion(entry.row),
-  ]
 }
 
 /** Returns the changes that store the chunks. They fail if a record has the ID of a chunk, or if the vectors are outdated. */
