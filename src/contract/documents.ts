@@ -22,6 +22,9 @@ import { limits } from './limits.ts'
 import { limitParameter, pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
+/** Metadata field with the ID of the folder that a document is synced with. */
+export const folderKey = 'syncFolder'
+
 const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
 
 export const Document = z
@@ -186,13 +189,21 @@ const asyncQuery = z.object({
   }),
 })
 
+const documentListQuery = pageQuery.extend({
+  own: z.enum(['true', 'false']).optional().meta({
+    description:
+      '`true` to list only the documents that belong to your principal; without row-level access, it has no effect',
+  }),
+})
+export type DocumentListQuery = z.output<typeof documentListQuery>
+
 export const documents = {
   list: route({
     method: 'GET',
     path: `${knowledgeBasePath}/documents`,
     summary: 'List documents',
     access: member('read:content'),
-    query: pageQuery,
+    query: documentListQuery,
     replies: { 200: pageOfItems(Document) },
     errors: [...knowledgeBaseErrors, 'invalid_cursor', 'policy_principal_required'],
   }),

@@ -8,12 +8,18 @@ import { documentVersions } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
+import {
+  type Chunk,
+  type Document,
+  type DocumentCreate,
+  type DocumentFields,
+  type DocumentListQuery,
+  folderKey,
+} from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { DocumentExplanation } from '../contract/ingest-report.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
-import type { PageQuery } from '../contract/page.ts'
 import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage, RowRange } from '../storage/cursor.ts'
 import { totalRecordChars } from '../storage/record-length.ts'
@@ -25,7 +31,7 @@ import type { DocumentChanges } from './document-changes.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
 import { concurrentChange } from './guards.ts'
-import { documentIdTaken } from './ingest/accept-text.ts'
+import { documentIdTaken, domainOf } from './ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
@@ -86,20 +92,25 @@ export class Documents {
   constructor(private readonly parts: DocumentsParts) {}
 
   /**
-   * Lists the documents that the caller may see, oldest first.
+   * Lists the documents that the caller may see, oldest first. With `own`, lists only those among which the texts and file names of
+   * the caller are unique.
    *
    * @throws knowledge_base_not_found, policy_principal_required
    */
   async list(
     { workspaceId, knowledgeBaseId }: BaseKey,
-    query: PageQuery,
+    { own, ...query }: DocumentListQuery,
     caller: ContentCaller,
   ): Promise<RowPage<DocumentRow>> {
-    const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
+    const { base, access } = await this.accessTo({ workspaceId, knowledgeBaseId }, caller)
+    const visibility = access.visibility(base, { action: 'list' })
     const list = documentsIn({ workspaceId, knowledgeBaseId }, visibility)
-    if (!visibility.filter) return this.parts.pager.page(tables.documents, list, query)
+    const domain = own === 'true' ? domainOf(access, access.ownerId) : undefined
+    if (!visibility.filter && domain === undefined)
+      return this.parts.pager.page(tables.documents, list, query)
     const isVisible = documentMatcher(visibility)
-    const accepts = (row: DocumentRow): row is DocumentRow => isVisible(row)
+    const accepts = (row: DocumentRow): row is DocumentRow =>
+      isVisible(row) && (domain === undefined || row.ownerPrincipalId === domain)
     return this.parts.pager.filteredPage(tables.documents, list, query, accepts)
   }
 
@@ -206,7 +217,8 @@ export class Documents {
    * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
-   * @throws forbidden  the new owner is another principal, and the caller lacks `manage:access`
+   * @throws forbidden  the owner is or becomes another principal, the change concerns the owner, the file name or the synced folder,
+   *                    and the caller lacks `manage:access`
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -226,8 +238,10 @@ export class Documents {
   ): Promise<Document | undefined> {
     const stored = await this.requireChangeable(documentKey, 'update', caller)
     const { row: before } = stored
-    if (patch.ownerPrincipalId !== before.ownerPrincipalId)
-      authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
+    if (changesOwnership(before, patch)) {
+      const access = await caller.rowAccess(before.workspaceId)
+      authorizeOwner({ ...before, ...patch }, access, before.workspaceId, caller)
+    }
     const after: DocumentRow = {
       ...before,
       ...patch,
@@ -460,6 +474,19 @@ function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
     patch[field] === undefined || patch[field] === row[field]
   const hasSameKeys = isSame('sourceFilename') && isSame('contentHash') && isSame('ownerPrincipalId')
   return hasSameKeys && patch.status !== 'failed'
+}
+
+/**
+ * Returns true if a change decides which file of which owner a document belongs to. A sync takes over the visibility of the document
+ * for the next version of this file, so only the owner may decide it.
+ */
+function changesOwnership(before: DocumentRow, patch: DocumentFields): boolean {
+  const after = { ...before, ...patch }
+  return (
+    after.ownerPrincipalId !== before.ownerPrincipalId ||
+    after.sourceFilename !== before.sourceFilename ||
+    after.metadata[folderKey] !== before.metadata[folderKey]
+  )
 }
 
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {
