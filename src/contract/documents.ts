@@ -22,6 +22,9 @@ import { limits } from './limits.ts'
 import { limitParameter, pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
+/** Metadata field with the ID of the folder that a document is synced with. */
+export const folderKey = 'syncFolder'
+
 const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
 
 export const Document = z
@@ -49,6 +52,7 @@ export type Document = z.output<typeof Document>
 const sourceDocId = optionalTextUpTo(limits.nameChars)
 const sourceFilename = optionalTextUpTo(limits.pathChars)
 const fileType = optionalTextUpTo(limits.nameChars)
+const ownerPrincipalId = optionalTextUpTo(limits.subjectChars)
 
 const fields = {
   sourceDocId,
@@ -62,7 +66,7 @@ const fields = {
   errorMessage: optionalTextUpTo(limits.descriptionChars),
   metadata,
   visibleTo: visibleTo.nullable(),
-  ownerPrincipalId: z.string().nullable(),
+  ownerPrincipalId,
 }
 
 const DocumentCreate = z.object({ documentId: z.uuid(), ...fields }).partial()
@@ -112,7 +116,7 @@ export const Ingest = z.object({
   chunker: chunker.optional(),
   overwriteOnNameConflict: z.boolean().default(false),
   visibleTo: visibleTo.nullable().optional(),
-  ownerPrincipalId: z.string().nullable().optional(),
+  ownerPrincipalId: ownerPrincipalId.optional(),
 })
 export type Ingest = z.output<typeof Ingest>
 export type IngestInput = z.input<typeof Ingest>
@@ -186,13 +190,21 @@ const asyncQuery = z.object({
   }),
 })
 
+const documentListQuery = pageQuery.extend({
+  own: z.enum(['true', 'false']).optional().meta({
+    description:
+      '`true` to list only the documents that belong to your principal; without row-level access, it has no effect',
+  }),
+})
+export type DocumentListQuery = z.output<typeof documentListQuery>
+
 export const documents = {
   list: route({
     method: 'GET',
     path: `${knowledgeBasePath}/documents`,
     summary: 'List documents',
     access: member('read:content'),
-    query: pageQuery,
+    query: documentListQuery,
     replies: { 200: pageOfItems(Document) },
     errors: [...knowledgeBaseErrors, 'invalid_cursor', 'policy_principal_required'],
   }),

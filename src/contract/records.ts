@@ -43,6 +43,7 @@ export const records = {
       'vector_collection_not_allowed',
       'invalid_metadata',
       'invalid_visible_to',
+      'conflict',
       'policy_denied',
     ],
   }),
@@ -52,6 +53,6 @@ export const records = {
     summary: 'Delete a record',
     access: needs('write:ingest'),
     replies: { 200: z.object({ deleted: z.boolean() }) },
-    errors: [...knowledgeBaseErrors, ...contentErrors],
+    errors: [...knowledgeBaseErrors, ...contentErrors, 'conflict'],
   }),
 }

@@ -8,12 +8,18 @@ import { documentVersions } from '../access/versions/version-write.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
-import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
+import {
+  type Chunk,
+  type Document,
+  type DocumentCreate,
+  type DocumentFields,
+  type DocumentListQuery,
+  folderKey,
+} from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { DocumentExplanation } from '../contract/ingest-report.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
-import type { PageQuery } from '../contract/page.ts'
 import type { CollectionKey, RecordView } from '../storage/content.ts'
 import type { Cursors, Pager, RowPage, RowRange } from '../storage/cursor.ts'
 import { totalRecordChars } from '../storage/record-length.ts'
@@ -24,11 +30,13 @@ import type { Visibility } from '../storage/visibility.ts'
 import type { DocumentChanges } from './document-changes.ts'
 import { type BaseKey, type DocumentKey, keyOf } from './document-key.ts'
 import type { RefitAfter } from './fitting.ts'
-import { requireImported } from './guards.ts'
+import { concurrentChange, requireImported } from './guards.ts'
+import { documentIdTaken, domainOf } from './ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner, withOwner } from './ownership.ts'
 import { toApiPayload } from './payload.ts'
 import type { RecordRewriter } from './record-rewriter.ts'
+import { entriesWithId, idReservation } from './trash/reserved-ids.ts'
 import { trashWrites } from './trash/trash-writes.ts'
 
 interface DocumentsParts {
@@ -61,7 +69,7 @@ export interface DeletionOptions {
   readonly deletionId?: string | undefined
 }
 
-/** Maximum number of attempts. A deletion is retried if the document changed in the meantime. */
+/** Maximum number of attempts. A change is retried if the same rows changed in the meantime. */
 const attemptsMax = 20
 
 const unsetFields = {
@@ -84,20 +92,25 @@ export class Documents {
   constructor(private readonly parts: DocumentsParts) {}
 
   /**
-   * Lists the documents that the caller may see, oldest first.
+   * Lists the documents that the caller may see, oldest first. With `own`, lists only those among which the texts and file names of
+   * the caller are unique.
    *
    * @throws knowledge_base_not_found, policy_principal_required
    */
   async list(
     { workspaceId, knowledgeBaseId }: BaseKey,
-    query: PageQuery,
+    { own, ...query }: DocumentListQuery,
     caller: ContentCaller,
   ): Promise<RowPage<DocumentRow>> {
-    const visibility = await this.visibilityIn({ workspaceId, knowledgeBaseId }, caller)
+    const { base, access } = await this.accessTo({ workspaceId, knowledgeBaseId }, caller)
+    const visibility = access.visibility(base, { action: 'list' })
     const list = documentsIn({ workspaceId, knowledgeBaseId }, visibility)
-    if (!visibility.filter) return this.parts.pager.page(tables.documents, list, query)
+    const domain = own === 'true' ? domainOf(access, access.ownerId) : undefined
+    if (!visibility.filter && domain === undefined)
+      return this.parts.pager.page(tables.documents, list, query)
     const isVisible = documentMatcher(visibility)
-    const accepts = (row: DocumentRow): row is DocumentRow => isVisible(row)
+    const accepts = (row: DocumentRow): row is DocumentRow =>
+      isVisible(row) && (domain === undefined || row.ownerPrincipalId === domain)
     return this.parts.pager.filteredPage(tables.documents, list, query, accepts)
   }
 
@@ -122,7 +135,7 @@ export class Documents {
    *
    * @throws knowledge_base_not_found
    * @throws forbidden  the owner is another principal, and the caller lacks `manage:access`
-   * @throws conflict  another document has the requested ID
+   * @throws conflict  another document has the requested ID, or a document in the trash that the caller may not see
    */
   async create(
     { workspaceId, knowledgeBaseId }: BaseKey,
@@ -146,14 +159,21 @@ export class Documents {
       nameKey: null,
     }
     requireImported(base)
-    access.openChange(base, { action: 'ingest', resourceId: row.documentId }).authorize(true)
-    const outcome = await this.parts.rows.atomic([
-      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
-      { op: 'insert', table: tables.documents, row },
-    ])
-    if (outcome.ok) return row
-    if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    throw new WbError('conflict', `document with id '${row.documentId}' already exists`)
+    const change = access.openChange(base, { action: 'ingest', resourceId: row.documentId })
+    change.authorize(true)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const entries = await entriesWithId(this.parts.rows, row, change.visibility)
+      if (!entries) throw documentIdTaken(row.documentId)
+      const outcome = await this.parts.rows.atomic([
+        { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
+        ...idReservation(row, entries),
+        { op: 'insert', table: tables.documents, row },
+      ])
+      if (outcome.ok) return row
+      if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
+      if (outcome.reason === 'exists') throw documentIdTaken(row.documentId)
+    }
+    throw concurrentChange()
   }
 
   /** @throws document_not_found, knowledge_base_not_found, policy_principal_required */
@@ -198,7 +218,8 @@ export class Documents {
    * document changed in the meantime (for example, because its ingest job advanced).
    *
    * @throws document_not_found, knowledge_base_not_found, policy_denied
-   * @throws forbidden  the new owner is another principal, and the caller lacks `manage:access`
+   * @throws forbidden  the owner is or becomes another principal, the change concerns the owner, the file name or the synced folder,
+   *                    and the caller lacks `manage:access`
    * @throws conflict  the document changed during every attempt
    */
   update(documentKey: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
@@ -218,8 +239,10 @@ export class Documents {
   ): Promise<Document | undefined> {
     const stored = await this.requireChangeable(documentKey, 'update', caller)
     const { row: before } = stored
-    if (patch.ownerPrincipalId !== before.ownerPrincipalId)
-      authorizeOwner(patch, await caller.rowAccess(before.workspaceId), before.workspaceId, caller)
+    if (changesOwnership(before, patch)) {
+      const access = await caller.rowAccess(before.workspaceId)
+      authorizeOwner({ ...before, ...patch }, access, before.workspaceId, caller)
+    }
     const after: DocumentRow = {
       ...before,
       ...patch,
@@ -311,7 +334,12 @@ export class Documents {
     )
   }
 
-  /** Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures. */
+  /**
+   * Deletes documents one by one. Continues after a failure. Returns the deleted IDs and the failures.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some documents may have been deleted
+   */
   async deleteEach(
     { workspaceId, knowledgeBaseId }: BaseKey,
     documentIds: readonly string[],
@@ -322,6 +350,7 @@ export class Documents {
     const deleted: string[] = []
     const failed: { documentId: string; code: string; message: string }[] = []
     for (const documentId of new Set(documentIds)) {
+      await caller.reauthorize()
       try {
         const documentKey = { workspaceId, knowledgeBaseId, documentId }
         await this.delete(documentKey, caller, { permanently, deletionId })
@@ -447,6 +476,19 @@ function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
     patch[field] === undefined || patch[field] === row[field]
   const hasSameKeys = isSame('sourceFilename') && isSame('contentHash') && isSame('ownerPrincipalId')
   return hasSameKeys && patch.status !== 'failed'
+}
+
+/**
+ * Returns true if a change decides which file of which owner a document belongs to. A sync takes over the visibility of the document
+ * for the next version of this file, so only the owner may decide it.
+ */
+function changesOwnership(before: DocumentRow, patch: DocumentFields): boolean {
+  const after = { ...before, ...patch }
+  return (
+    after.ownerPrincipalId !== before.ownerPrincipalId ||
+    after.sourceFilename !== before.sourceFilename ||
+    after.metadata[folderKey] !== before.metadata[folderKey]
+  )
 }
 
 function haveInheritedFieldsChanged(before: DocumentRow, after: DocumentRow): boolean {

@@ -41,6 +41,7 @@ import { layoutOf, type StructuredIngest } from './ingest/structured-ingest.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { authorizeOwner } from './ownership.ts'
 import { titleOfPayload } from './payload.ts'
+import { idReservation } from './trash/reserved-ids.ts'
 import { isSpaceChange, type VectorSpace } from './vector-space.ts'
 
 /** Maximum length of a text that is hashed on this thread. At this length, hashing takes less than a millisecond. */
@@ -336,6 +337,8 @@ export class Ingestion {
     report: DocumentIngestReport,
   ): Promise<void> {
     const { context } = accepted
+    // The deleted document with this ID can still be restored.
+    if (accepted.replacedEntries.length > 0) return
     const failure = describeFailure(error)
     const updatedAt = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'failed', errorMessage: failure.message, updatedAt })
@@ -357,7 +360,7 @@ export function sizeInMemory(text: string): number {
 
 /** Returns the writes that insert a document and delete the documents that it replaces. */
 function replacementWrites(
-  { context, access, body }: AcceptedIngest,
+  { context, access, body, replacedEntries }: AcceptedIngest,
   replaced: readonly Stored<DocumentRow>[],
   document: DocumentRow,
 ) {
@@ -371,5 +374,6 @@ function replacementWrites(
     ...(access.isEnabled && { isVisibilityDecided: true }),
     createdAt: document.updatedAt,
   }
-  return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }
+  const insertion = { op: 'insert' as const, table: tables.documents, row }
+  return { rows: [...rows, ...idReservation(row, replacedEntries), insertion], changes }
 }

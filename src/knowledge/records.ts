@@ -16,6 +16,7 @@ import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import { ownerPayload } from './ownership.ts'
 import type { EmbeddedVectors } from './passage-operations.ts'
 import { titleOfPayload } from './payload.ts'
+import { documentsOfChunkIds, entriesWithId, requireNotInTrash } from './trash/reserved-ids.ts'
 import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
 interface RecordsParts {
@@ -52,6 +53,7 @@ export class Records {
    * @throws validation_error        an ID appears twice
    * @throws dimension_mismatch, vector_collection_not_allowed, vector_collection_required
    * @throws embedding_unavailable, embedding_dimension_mismatch
+   * @throws conflict                an ID is that of a chunk of a document in the trash
    * @throws collection_unavailable  the collection is missing, or concurrent changes prevented every attempt
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
@@ -125,6 +127,7 @@ export class Records {
    * @returns the reason why the write failed, `hidden` if the caller may not see one of the records; undefined on
    *          success
    * @throws knowledge_base_not_found
+   * @throws conflict                an ID is that of a chunk of a document in the trash
    * @throws collection_unavailable  concurrent changes prevented every attempt
    */
   private async write(
@@ -139,10 +142,21 @@ export class Records {
       if (owners.some(({ isVisible }) => !isVisible)) return 'hidden'
       // Without a write, so that a missing record takes as long as a hidden one.
       if (change.op === 'deleteRecord' && !owners[0]!.exists) return 'absent'
-      const rows = [requireBaseWrite(context), ...(await this.removedChunkWrites(context, owners))]
+      const newIds = owners.flatMap(({ id, exists }) => (exists ? [] : [id]))
+      const documents = documentsOfChunkIds(base, newIds)
+      const rows = [
+        requireBaseWrite(context),
+        ...documents.map(requireNotInTrash),
+        ...(await this.removedChunkWrites(context, owners)),
+      ]
       const outcome = await store.write([{ op: 'requireOwners', ...key, owners, visibility }, change], rows)
       if (outcome.ok) return undefined
       if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
+      if (outcome.reason === 'present') {
+        const document = documents[outcome.at - 1]!
+        if (!(await entriesWithId(this.parts.rows, document, visibility))) return 'hidden'
+        throw chunkInTrash(document.documentId)
+      }
       const isCollectionMissing = outcome.at === rows.length && outcome.reason === 'absent'
       if (isCollectionMissing || outcome.at > rows.length) return outcome.reason
     }
@@ -209,6 +223,16 @@ function composeRecords(
  */
 function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
+}
+
+function chunkInTrash(documentId: string): WbError {
+  return new WbError(
+    'conflict',
+    `a record would have the ID of a chunk of the deleted document '${documentId}'`,
+    {
+      hint: 'Use another ID, restore the document, or delete it permanently.',
+    },
+  )
 }
 
 interface RecordKey extends BaseKey {

@@ -160,7 +160,7 @@ describe('after a hidden document was deleted, a new one with its ID does not br
     }
     expect(await citations()).toContain('prices.md')
     await bob(`PATCH ${base}/documents/${documentId}`, { visibleTo: ['bob'] })
-    await bob(`DELETE ${base}/documents/${documentId}`)
+    await bob(`DELETE ${base}/documents/${documentId}?permanently=true`)
     return { ...opened, alice, documentId, citations, modelInput }
   }
 
@@ -173,7 +173,8 @@ describe('after a hidden document was deleted, a new one with its ID does not br
 
   test('citations, if a record gets the ID of its chunk', async () => {
     const { base, alice, documentId, citations } = await openAfterDeletion()
-    await alice(`POST ${base}/records`, { records: [{ id: `${documentId}:0`, text: 'Mine.' }] })
+    const record = { id: `${documentId}:0`, text: 'Mine.' }
+    expect((await alice(`POST ${base}/records`, { records: [record] })).status).toBe(200)
     expect(await citations()).toBe('[]')
   })
 
@@ -192,7 +193,7 @@ describe('after a hidden document was deleted, a new one with its ID does not br
     const { body } = await bob(`POST ${base}/ingest?async=true`, { text: secret })
     const { documentId } = body.document as { documentId: string }
     await wb.settle()
-    await bob(`DELETE ${base}/documents/${documentId}`)
+    await bob(`DELETE ${base}/documents/${documentId}?permanently=true`)
     expect((await alice(`POST ${base}/documents`, { documentId })).status).toBe(201)
     expect(itemsOf(await alice(`GET ${workspace}/jobs`))).toEqual([])
   })

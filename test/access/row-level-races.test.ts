@@ -100,7 +100,7 @@ test('a change does not overwrite a hidden document that replaced the deleted on
     as(principal)(`POST ${base}/documents`, { documentId, ...fields })
   expect((await create('alice', { sourceDocId: 'of alice' })).status).toBe(201)
   interruption.run = async () => {
-    await as('alice')(`DELETE ${base}/documents/${documentId}`)
+    await as('alice')(`DELETE ${base}/documents/${documentId}?permanently=true`)
     expect((await create('bob', { sourceDocId: 'of bob' })).status).toBe(201)
   }
   const change = await as('alice')(`PATCH ${base}/documents/${documentId}`, { sourceDocId: 'changed' })

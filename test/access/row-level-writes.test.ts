@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { waitUntil } from '../harness/runtime.ts'
-import { codeOf, hitsOf, itemsOf } from './principal-requests.ts'
+import { codeOf, hitsOf, itemsOf, type Send } from './principal-requests.ts'
 import { ingest, openRestrictedWorkspace } from './restricted-workspace.ts'
 
 test('a batch that overwrites by file name does not touch a hidden document', async () => {
@@ -173,4 +173,37 @@ test('a file name is recognized no matter how many hidden documents have it', as
   expect([second.status, second.body.outcome]).toEqual([200, 'name_conflict'])
   await ingest(alice, base, { text: 'Third text.', sourceFilename, overwriteOnNameConflict: true })
   expect(itemsOf(await alice(`GET ${base}/documents`))).toHaveLength(1)
+})
+
+describe('the file name and the synced folder of a visible document of another principal', () => {
+  test.each([{ sourceFilename: 'b.md' }, { metadata: { syncFolder: 'docs' } }])(
+    'cannot be changed without manage:access, but by its owner: %j',
+    async fields => {
+      const { base, as, operator } = await openRestrictedWorkspace()
+      const [alice, bob] = [as('alice'), as('bob')]
+      const shown = { text: 'A turbine.', sourceFilename: 'a.md', visibleTo: ['*'] }
+      const document = `${base}/documents/${await ingest(bob, base, shown)}`
+      const refused = await alice(`PATCH ${document}`, fields)
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'forbidden'])
+      expect((await alice(`PATCH ${document}`, { metadata: { team: 'red' } })).status).toBe(200)
+      for (const [send, value] of [
+        [bob, fields],
+        [operator, { sourceFilename: 'c.md' }],
+      ] as const)
+        expect((await send(`PATCH ${document}`, value)).status).toBe(200)
+    },
+  )
+})
+
+test('a list of own documents contains those of the caller, and all documents without row-level access', async () => {
+  const { workspace, base, as, operator } = await openRestrictedWorkspace()
+  for (const name of ['alice', 'bob'])
+    await ingest(as(name), base, { text: name, sourceFilename: `${name}.md`, visibleTo: ['*'] })
+  const names = async (send: Send, query: string) =>
+    itemsOf(await send(`GET ${base}/documents${query}`)).map(({ sourceFilename }) => sourceFilename)
+  expect(await names(as('alice'), '?own=true')).toEqual(['alice.md'])
+  expect(await names(as('alice'), '')).toEqual(['alice.md', 'bob.md'])
+  expect(await names(operator, '?own=true')).toEqual([])
+  await operator(`PATCH ${workspace}`, { rlacEnabled: false })
+  expect(await names(as('alice'), '?own=true')).toEqual(['alice.md', 'bob.md'])
 })

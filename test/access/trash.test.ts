@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { TrashEntry } from '../../src/contract/trash.ts'
 import type { Send } from './principal-requests.ts'
 import { openRestrictedWorkspace, type RestrictedWorkspace } from './restricted-workspace.ts'
@@ -87,4 +87,134 @@ test('a revocation in the trash takes effect, and row-level access publishes del
   await operator(`PATCH ${base}`, { policyEnabled: false })
   expect((await as('ada')(`POST ${base}/documents/trash/${entryId}/restore`)).status).toBe(200)
   expect((await as('bob')(`POST ${base}/search`, { text: 'before' })).text).toContain(documentId)
+})
+
+test('a caller who cannot see a deleted document gets the same answers for its ID as before the deletion', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as } = workspace
+  const documentId = await ingest(as('ada'), base, { text: 'A plan of ada.' })
+  const answers = async () => {
+    const requests: [string, object][] = [
+      ['documents', { documentId }],
+      ['ingest', { documentId, text: 'A text of bob.' }],
+      ['ingest?async=true', { documentId, text: 'Another text of bob.' }],
+      ['records', { records: [{ id: `${documentId}:0`, text: 'A record of bob.' }] }],
+    ]
+    const found: unknown[] = []
+    for (const [path, body] of requests) {
+      const { status, body: answer } = await as('bob')(`POST ${base}/${path}`, body)
+      const { code, message } = answer.error as { code: string; message: string }
+      found.push([path, status, code, message])
+    }
+    return found
+  }
+  const whileStored = await answers()
+  const { entryId } = await remove(workspace, documentId)
+  expect(await answers()).toEqual(whileStored)
+  expect(whileStored.map(answer => (answer as unknown[])[1])).toEqual([409, 409, 409, 403])
+  expect((await as('ada')(`POST ${base}/documents/trash/${entryId}/restore`)).status).toBe(200)
+  expect((await as('ada')(`POST ${base}/search`, { text: 'plan' })).text).toContain('A plan of ada.')
+})
+
+test.each(['documents', 'ingest', 'ingest?async=true'])(
+  'a new document of POST %s with the ID of a deleted one that the caller can see replaces it in the trash',
+  async path => {
+    const workspace = await openRestrictedWorkspace()
+    const { base, as, operator } = workspace
+    const documentId = await ingest(as('ada'), base, { text: 'An old text.', visibleTo: ['ada', 'bob'] })
+    await remove(workspace, documentId)
+    const fields = path === 'documents' ? {} : { text: 'A new text.' }
+    const created = await as('bob')(`POST ${base}/${path}`, { documentId, ...fields })
+    expect([201, 202]).toContain(created.status)
+    expect(await entries(operator, base)).toEqual([])
+  },
+)
+
+test('an ingest that fails does not delete the document with its ID from the trash', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as } = workspace
+  const documentId = await ingest(as('ada'), base, { text: 'An old text.' })
+  await remove(workspace, documentId)
+  const chunker = { maxChars: 30, minChars: 40 }
+  const failed = await as('ada')(`POST ${base}/ingest`, { documentId, text: 'A new text.', chunker })
+  expect(failed).toMatchObject({ body: { error: { code: 'invalid_chunker' } } })
+  expect(await entries(as('ada'), base)).toHaveLength(1)
+})
+
+test('a record cannot have the ID of a chunk of a document in the trash', async () => {
+  const workspace = await openRestrictedWorkspace()
+  const { base, as } = workspace
+  const documentId = await ingest(as('ada'), base, { text: 'A plan of ada.' })
+  const id = `${documentId}:0`
+  await remove(workspace, documentId)
+  const stored = await as('ada')(`POST ${base}/records`, { records: [{ id, text: 'A record.' }] })
+  expect(stored).toMatchObject({
+    status: 409,
+    body: { error: { code: 'conflict', message: expect.stringContaining('deleted document') } },
+  })
+})
+
+test('an import does not use the ID of a document in the trash', async () => {
+  const { base, workspace, as, operator } = await openRestrictedWorkspace()
+  const bob = as('bob')
+  const documentId = await ingest(operator, base, { text: 'A plan of ada.' })
+  const [header, ...lines] = (await operator(`GET ${base}/export`)).body.lines as string[]
+  const { body } = await operator(`POST ${workspace}/knowledge-bases/import`, { header, name: 'copy' })
+  const { knowledgeBaseId } = body.knowledgeBase as { knowledgeBaseId: string }
+  const copy = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+  await ingest(bob, copy, { documentId, text: 'A plan of bob.' })
+  await bob(`DELETE ${copy}/documents/${documentId}`)
+  const answer = await operator(`POST ${copy}/ingest/import`, { from: 1, lines })
+  expect(answer).toMatchObject({ body: { error: { code: 'archive_damaged' } } })
+  const [entry] = await entries(operator, copy)
+  expect((await bob(`POST ${copy}/documents/trash/${entry!.entryId}/restore`)).status).toBe(200)
+})
+
+describe('a key that is revoked while the server processes a list', () => {
+  const bulkDelete = 'POST BASE/documents/bulk-delete'
+  test.each([
+    ['deletes no more documents permanently', bulkDelete, { permanently: true }, [2, 0]],
+    ['moves no more documents to the trash', bulkDelete, {}, [2, 1]],
+    ['deletes no more documents from the trash', 'POST BASE/documents/trash/bulk-delete', {}, [0, 2]],
+    ['restores no more documents', 'POST BASE/documents/trash/bulk-restore', {}, [1, 2]],
+  ])('%s', async (_, line, fields, [documentsLeft, entriesLeft]) => {
+    let interruption: (() => Promise<unknown>) | undefined
+    const interrupt = async () => {
+      const run = interruption
+      interruption = undefined
+      await run?.()
+    }
+    const workspace = await openRestrictedWorkspace({
+      content: store => ({
+        ...store,
+        async write(...unit) {
+          const outcome = await store.write(...unit)
+          await interrupt()
+          return outcome
+        },
+      }),
+      rows: store => ({
+        ...store,
+        async atomic(writes) {
+          const outcome = await store.atomic(writes)
+          if (writes.some(({ table }) => table.name === 'deleted_documents')) await interrupt()
+          return outcome
+        },
+      }),
+    })
+    const { base, as, operator } = workspace
+    const documentIds: string[] = []
+    for (const text of ['One.', 'Two.', 'Three.']) documentIds.push(await ingest(as('ada'), base, { text }))
+    const isTrash = line.includes('/trash/')
+    if (isTrash) for (const documentId of documentIds) await remove(workspace, documentId)
+    const entryIds = (await entries(operator, base)).map(({ entryId }) => entryId)
+    const keys = (await operator(`GET ${workspace.workspace}/api-keys`)).body.items as { keyId: string }[]
+    interruption = () => operator(`DELETE ${workspace.workspace}/api-keys/${keys[0]!.keyId}`)
+    const body = isTrash ? { entryIds } : { documentIds, ...fields }
+    const answer = await as('ada')(line.replace('BASE', base), body)
+    expect(interruption).toBeUndefined()
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } })
+    expect((await operator(`GET ${base}/documents`)).body.items).toHaveLength(documentsLeft!)
+    expect(await entries(operator, base)).toHaveLength(entriesLeft!)
+  })
 })

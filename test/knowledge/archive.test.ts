@@ -129,13 +129,13 @@ test('an interrupted import is marked, skipped by searches of all knowledge base
   await expect(wb.call(kb.export, { params })).rejects.toMatchObject({ code: 'conflict' })
   const documentId = /"documentId":"([^"]+)"/.exec(lines[1]!)![1]!
   const refused = [
-    wb.call(documents.ingest, { params, body: { text: 'a' } }),
-    wb.call(documents.create, { params, body: {} }),
-    wb.call(documents.update, { params: { ...params, documentId }, body: { metadata: {} } }),
-    wb.call(records.upsert, { params, body: { records: [{ id: `${documentId}:5`, text: 'a' }] } }),
-    wb.call(records.delete, { params: { ...params, recordId: `${documentId}:0` } }),
+    () => wb.call(documents.ingest, { params, body: { text: 'a' } }),
+    () => wb.call(documents.create, { params, body: {} }),
+    () => wb.call(documents.update, { params: { ...params, documentId }, body: { metadata: {} } }),
+    () => wb.call(records.upsert, { params, body: { records: [{ id: `${documentId}:5`, text: 'a' }] } }),
+    () => wb.call(records.delete, { params: { ...params, recordId: `${documentId}:0` } }),
   ]
-  for (const [at, write] of refused.entries()) await expect(write, String(at)).rejects.toMatchObject({ code: 'conflict' })
+  for (const write of refused) await expect(write()).rejects.toMatchObject({ code: 'conflict' })
   await expect(
     wb.call(kb.importLines, { params, body: { from: 6, lines: lines.slice(6) } }),
   ).rejects.toMatchObject({ code: 'conflict' })

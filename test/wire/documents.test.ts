@@ -127,6 +127,7 @@ describe('registering documents', () => {
     ['fileType', 1_000],
     ['contentHash', 1_000],
     ['errorMessage', 10_000],
+    ['ownerPrincipalId', 255],
   ])('limits %s to %i characters', async (field, max) => {
     const { kb } = await makePlace(wire)
     const json = { [field]: 'a'.repeat(max) }

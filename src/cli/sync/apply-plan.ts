@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { type Document, documents } from '../../contract/documents.ts'
+import { type Document, documents, folderKey } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { deleteDocuments } from '../documents/delete-documents.ts'
@@ -9,7 +9,7 @@ import { readDocument } from '../ingest/sources.ts'
 import { Tally } from '../ingest/tally.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { FolderFile } from './folder-files.ts'
-import { folderKey, hashKey, type SyncPlan } from './sync-plan.ts'
+import { hashKey, type SyncPlan } from './sync-plan.ts'
 
 export interface SyncTarget {
   readonly client: Client
@@ -50,22 +50,22 @@ export async function applyPlan(
   await deleteAll(target, retired, newOutcome(tally))
   await deleteAll(target, deleted, outcome)
   onStep()
-  const replaced = new Map(changed.map(({ file, documents }) => [file.path, documents]))
+  const changes = new Map(changed.map(change => [change.file.path, change]))
   const files = [...changed.map(({ file }) => file), ...added]
-  const sources = readSources(files, path => replaced.get(path)?.at(-1), target.folderId)
+  const sources = readSources(files, path => changes.get(path)?.predecessor, target.folderId)
   await ingestAll({ client, base, signal, usesJobs: false }, sources, tally, onStep)
   // The new text of such a file is stored under another name, so the old document no longer belongs to a file.
   const isRetired = new Set(retired)
   const outdated = tally.sameText
-    .flatMap(({ path }) => replaced.get(path) ?? [])
+    .flatMap(({ path }) => changes.get(path)?.documents ?? [])
     .filter(document => !isRetired.has(document))
   await deleteAll(target, outdated, outcome)
 }
 
-/** Yields the files with their metadata. A replaced document passes on its visibility, its owner and its other metadata. */
+/** Yields the files with their metadata. A predecessor passes on its visibility, its owner and its other metadata. */
 async function* readSources(
   files: readonly FolderFile[],
-  replacedBy: (path: string) => Document | undefined,
+  predecessorOf: (path: string) => Document | undefined,
   folderId: string,
 ): AsyncGenerator<IngestItem> {
   for (const file of files) {
@@ -75,7 +75,7 @@ async function* readSources(
       continue
     }
     const marks = { [folderKey]: folderId, [hashKey]: file.hash }
-    const inherited = inheritedFields(replacedBy(file.path), item.source)
+    const inherited = inheritedFields(predecessorOf(file.path), item.source)
     yield { kind: 'source', source: withFields(item.source, inherited, marks) }
   }
 }

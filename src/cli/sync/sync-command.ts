@@ -157,8 +157,8 @@ export abstract class SyncCommand extends WbCommand {
 
   async #documentsOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Promise<Document[]> {
     const all: Document[] = []
-    const params = { workspaceId, knowledgeBaseId }
-    for await (const document of this.client.items(documents.list, { params }, { signal: this.signal }))
+    const input = { params: { workspaceId, knowledgeBaseId }, query: { own: 'true' } } as const
+    for await (const document of this.client.items(documents.list, input, { signal: this.signal }))
       all.push(document)
     return all
   }

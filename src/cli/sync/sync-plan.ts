@@ -1,17 +1,20 @@
 import { extensionOf } from '../../base/file-extension.ts'
-import type { Document } from '../../contract/documents.ts'
+import { type Document, folderKey } from '../../contract/documents.ts'
 import type { FolderFile, FolderState } from './folder-files.ts'
 
-/** Metadata field with the ID of the folder that a document is synced with. */
-export const folderKey = 'syncFolder'
 /** Metadata field with the SHA-256 of the bytes of the file. */
 export const hashKey = 'fileHash'
 
 /** A file whose document is stored again. */
 export interface ChangedFile {
   readonly file: FolderFile
-  /** Documents with its name or its bytes. The new document inherits the fields of the last one. */
+  /** Documents with its name or its bytes. */
   readonly documents: readonly Document[]
+  /**
+   * The document that passes on its visibility and its metadata: the one with its name, or else with its bytes. Undefined if there
+   * are several, because any of them could be less restricted than the others.
+   */
+  readonly predecessor: Document | undefined
 }
 
 /** Changes that make the documents of a folder match its files. */
@@ -35,7 +38,8 @@ export interface SyncPlan {
 /**
  * Compares a folder with the documents of a knowledge base. Only documents whose metadata names the folder are changed.
  *
- * @param documents  all documents that the caller may see
+ * @param documents  all documents that the caller may see and that belong to its principal. Those of others are not changed, and
+ *                   pass on nothing: others could choose their names and their metadata.
  * @param options.adopts  true to take over documents that belong to no folder and have the name of a file
  */
 export function planSync(
@@ -102,7 +106,10 @@ export function planSync(
       unmatched.delete(document)
       retired.add(document)
     }
-    if (replaced.length + moved.length > 0) changed.push({ file, documents: [...replaced, ...moved] })
+    const documents = [...replaced, ...moved]
+    const [predecessor, ...others] = replaced.length > 0 ? replaced : moved
+    if (predecessor)
+      changed.push({ file, documents, predecessor: others.length === 0 ? predecessor : undefined })
     else added.push(file)
   }
   const isKnownToBeGone = ({ sourceFilename }: Document) =>

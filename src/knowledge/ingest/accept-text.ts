@@ -6,11 +6,12 @@ import type { Document, FileCheck, FileState } from '../../contract/documents.ts
 import { WbError } from '../../contract/errors.ts'
 import { isLastBatch } from '../../storage/cursor.ts'
 import type { RowStore, Stored } from '../../storage/rows.ts'
-import { type DocumentRow, tables } from '../../storage/tables.ts'
+import { type DeletedDocumentRow, type DocumentRow, tables } from '../../storage/tables.ts'
 import type { Visibility } from '../../storage/visibility.ts'
 import { requireImported } from '../guards.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import { withOwner } from '../ownership.ts'
+import { entriesWithId } from '../trash/reserved-ids.ts'
 import type { StructuredIngest } from './structured-ingest.ts'
 
 /** Maximum number of documents of a domain with the same file name that are read. */
@@ -31,6 +32,8 @@ export interface AcceptedIngest {
   readonly access: RowAccess
   /** Documents to delete when the new document is stored. */
   readonly replaced: readonly Stored<DocumentRow>[]
+  /** Entries of the trash with its ID, to delete when it is stored. */
+  readonly replacedEntries: readonly Stored<DeletedDocumentRow>[]
 }
 
 /** An existing document with the same text or file name. */
@@ -45,7 +48,7 @@ export interface ExistingDocument {
  * being ingested. With row-level access, considers only documents of the same owner that the caller may see.
  *
  * @returns the existing document if the new text must not be ingested
- * @throws conflict  another document has the requested ID
+ * @throws conflict  another document has the requested ID, or a document in the trash that the caller may not see
  * @see docs/http.md#documents-and-chunks
  */
 export async function acceptText(
@@ -72,6 +75,10 @@ export async function acceptText(
   const existing = body.documentId && (await findById(rows, context, documentId))
   if (existing && (existing.row.status !== 'failed' || !isVisible(existing.row)))
     throw documentIdTaken(documentId)
+  const { workspaceId, knowledgeBaseId } = context.base
+  const documentKey = { workspaceId, knowledgeBaseId, documentId }
+  const replacedEntries = body.documentId ? await entriesWithId(rows, documentKey, change.visibility) : []
+  if (!replacedEntries) throw documentIdTaken(documentId)
   const hasSameName = sameName.some(({ row }) => row.documentId === documentId)
   const replaced = existing && !hasSameName ? [...sameName, existing] : sameName
   const hidden = allWithName.filter(({ row }) => !isVisible(row))
@@ -85,6 +92,7 @@ export async function acceptText(
     nameKey,
     access,
     replaced,
+    replacedEntries,
   }
 }
 

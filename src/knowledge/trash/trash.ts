@@ -13,7 +13,7 @@ import type { PageQuery } from '../../contract/page.ts'
 import type { TrashEntry } from '../../contract/trash.ts'
 import { type ContentRecord, type ContentWrite, embeddedTitle } from '../../storage/content.ts'
 import type { Pager, RowPage } from '../../storage/cursor.ts'
-import { type RowStore, revisionOf, type Stored, type Write } from '../../storage/rows.ts'
+import type { RowStore, Stored, Write } from '../../storage/rows.ts'
 import { type DeletedChunk, type DeletedDocumentRow, type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseKey } from '../document-key.ts'
 import type { ContentCaller } from '../documents.ts'
@@ -23,6 +23,7 @@ import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { limitsByWorkspace } from '../limits-by-workspace.ts'
 import { titleOfPayload, updateInheritedFields } from '../payload.ts'
 import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from '../vector-space.ts'
+import { chunksDeletion, entryDeletion } from './reserved-ids.ts'
 
 /** Maximum number of attempts. A restore is retried if the same rows or the vector space changed in the meantime. */
 const attemptsMax = 20
@@ -57,7 +58,8 @@ export interface EntryKey extends BaseKey {
   readonly entryId: string
 }
 
-type RestoringCaller = ContentCaller & Pick<Caller, 'signal'>
+type ChangingCaller = ContentCaller & Pick<Caller, 'reauthorize'>
+type RestoringCaller = ChangingCaller & Pick<Caller, 'signal'>
 
 /** The chunks of a deleted document, with the generation of their vectors. */
 interface RestoredChunks {
@@ -148,6 +150,7 @@ export class Trash {
         if (!prepared) continue
         await this.#parts.whenWritable(context)
         // This can take seconds. Check the access again, so that a revocation in the meantime takes effect.
+        await caller.reauthorize()
         if (access.isEnabled) continue
       }
       const document: DocumentRow = { ...toDocumentRow(entry.row), ...keys, updatedAt: timestamp(clock) }
@@ -169,25 +172,40 @@ export class Trash {
     throw concurrentChange()
   }
 
-  /** Restores documents one by one. Continues after a failure. */
+  /**
+   * Restores documents one by one. Continues after a failure.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some documents may have been restored
+   */
   async restoreEach(baseKey: BaseKey, entryIds: readonly string[], caller: RestoringCaller) {
     await this.#parts.bases.openContext(baseKey.workspaceId, baseKey.knowledgeBaseId)
-    return this.#forEach(entryIds, entryId => this.restore({ ...baseKey, entryId }, caller))
+    return this.#forEach(entryIds, caller, entryId => this.restore({ ...baseKey, entryId }, caller))
   }
 
-  /** Deletes entries of the trash permanently, one by one. Continues after a failure. Returns the IDs of the entries. */
-  async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ContentCaller) {
+  /**
+   * Deletes entries of the trash permanently, one by one. Continues after a failure. Returns the IDs of the entries.
+   *
+   * @throws knowledge_base_not_found
+   * @throws unauthorized, forbidden  the caller lost its access in the meantime; some entries may have been deleted
+   */
+  async deleteEach(baseKey: BaseKey, entryIds: readonly string[], caller: ChangingCaller) {
     await this.#parts.bases.get(baseKey.workspaceId, baseKey.knowledgeBaseId)
-    return this.#forEach(entryIds, async entryId => {
+    return this.#forEach(entryIds, caller, async entryId => {
       await this.#delete({ ...baseKey, entryId }, caller)
       return entryId
     })
   }
 
-  async #forEach<T>(entryIds: readonly string[], change: (entryId: string) => Promise<T>) {
+  async #forEach<T>(
+    entryIds: readonly string[],
+    caller: ChangingCaller,
+    change: (entryId: string) => Promise<T>,
+  ) {
     const done: T[] = []
     const failed: { entryId: string; code: string; message: string }[] = []
     for (const entryId of new Set(entryIds)) {
+      await caller.reauthorize()
       try {
         done.push(await change(entryId))
       } catch (error) {
@@ -309,19 +327,6 @@ export class Trash {
 function toDocumentRow(row: DeletedDocumentRow): DocumentRow {
   const { entryId: _, deletionId: __, deletedAt: ___, generation: ____, ...document } = row
   return document
-}
-
-function chunksDeletion({ workspaceId, entryId }: DeletedDocumentRow): Write {
-  return { op: 'deleteAll', table: tables.deletedChunks, index: 'byEntry', prefix: [workspaceId, entryId] }
-}
-
-/** Returns the writes that remove an entry. They fail if it has changed. */
-function entryDeletion(entry: Stored<DeletedDocumentRow>): Write[] {
-  const key = [entry.row.workspaceId, entry.row.entryId]
-  return [
-    { op: 'delete', table: tables.deletedDocuments, key, ...revisionOf(entry) },
-    chunksDeletion(entry.row),
-  ]
 }
 
 /** Returns the changes that store the chunks. They fail if a record has the ID of a chunk, or if the vectors are outdated. */
