@@ -264,7 +264,10 @@ export class Documents {
   ): Promise<boolean> {
     if (!haveInheritedFieldsChanged(before.row, after)) return this.replace(after, before)
     // Embedding the chunks can take seconds. A revocation in the meantime must take effect.
-    const authorize = () => this.requireChangeable(before.row, 'update', caller)
+    const authorize = async () => {
+      await caller.reauthorize()
+      await this.requireChangeable(before.row, 'update', caller)
+    }
     const versions = documentVersions(before.row, after, after.updatedAt)
     const write = () =>
       this.parts.rewriter.replaceDocument({ before, after, authorize, versions }, caller.signal)

@@ -64,6 +64,8 @@ export type EnqueueResult =
 /** Chunks with their vectors, and the report of how they were made. */
 type PreparedIngest = EmbeddedChunks & { readonly report: DocumentIngestReport }
 
+type IngestingCaller = WritingCaller & Pick<Caller, 'reauthorize' | 'signal'>
+
 export interface IngestParts {
   readonly rows: RowStore
   readonly clock: Clock
@@ -111,7 +113,7 @@ export class Ingestion {
     workspaceId: string,
     knowledgeBaseId: string,
     body: StructuredIngest,
-    caller: WritingCaller & Pick<Caller, 'signal'>,
+    caller: IngestingCaller,
     waitMsMax: number | null = requestWaitMsMax,
   ): Promise<IngestResult> {
     const waiting = new AbortController()
@@ -133,7 +135,7 @@ export class Ingestion {
   private ingestNow(
     address: BaseKey,
     body: StructuredIngest,
-    caller: WritingCaller & Pick<Caller, 'signal'>,
+    caller: IngestingCaller,
   ): Promise<IngestResult> {
     let prepared: PreparedIngest | undefined
     return this.acceptThenWrite(address, body, caller, async accepted => {
@@ -141,7 +143,8 @@ export class Ingestion {
         prepared = await this.prepare(accepted, caller)
         if (!prepared) return undefined
         await this.parts.whenWritable(accepted.context)
-        // This can take seconds. Accept the text again, so that a revocation in the meantime takes effect.
+        // This can take seconds. A revocation in the meantime must take effect.
+        await caller.reauthorize()
         if (accepted.access.isEnabled) return undefined
       }
       const result = await this.write(accepted, prepared)

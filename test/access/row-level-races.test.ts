@@ -283,7 +283,7 @@ describe('an update of a long document', () => {
   })
 })
 
-describe('deleting a resource while access is revoked', () => {
+describe('a request during which access is revoked', () => {
   const closed = { config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } }
 
   /** Opens a workspace with a key of the editor bob, who sees all documents until `revocations` take that away. */
@@ -370,6 +370,36 @@ describe('deleting a resource while access is revoked', () => {
     expect((await bob(`DELETE ${document}`)).status).toBe(status)
     expect((await root(`GET ${document}`)).status).toBe(200)
   })
+
+  test.each(['PATCH', 'POST'])(
+    '%s of a document changes nothing if the API key is deleted meanwhile',
+    async method => {
+      const interruption: Interruption = {}
+      const { root, bob, base, revocations } = await openWithEditor({
+        rows: store => ({
+          ...store,
+          async get(table, key) {
+            const { run } = interruption
+            if (table.name === (method === 'POST' ? 'chunking_services' : 'embedding_services')) {
+              interruption.run = undefined
+              await run?.()
+            }
+            return store.get(table, key)
+          },
+        }),
+      })
+      const { body } = await root(`POST ${base}/ingest`, { text: 'A turbine.' })
+      const document = `${base}/documents/${(body.document as Row).documentId}`
+      interruption.run = revocations.key
+      const refused =
+        method === 'POST'
+          ? await bob(`POST ${base}/ingest`, { text: 'A wing.' })
+          : await bob(`PATCH ${document}`, { metadata: { team: 'red' } })
+      expect(refused.status).toBe(401)
+      const { items } = (await root(`GET ${base}/documents`)).body
+      expect(items).toMatchObject([{ status: 'ready', metadata: {} }])
+    },
+  )
 
   test('stops deleting the conversations of an agent', async () => {
     const interruption: Interruption = {}
