@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { listenOnLoopback } from '../fakes/listen-on-loopback.ts'
 import { createSandbox, serveWithApiKeys } from './sandbox.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -60,6 +62,10 @@ async function openFolder({ role }: { role: 'admin' | 'editor' }) {
     alice: (line: string, body?: object) => request(alice, line, body),
     asSyncing: (line: string, body?: object) => request(syncing, line, body),
     listAsAlice: () => list(alice),
+    ingest: (...args: string[]) =>
+      sandbox.wb(['kb', 'ingest', 'handbook', '-w', 'acme', '--json', ...args], {
+        env: { WB_API_KEY: syncing },
+      }),
     async sync(...flags: string[]) {
       const args = ['kb', 'sync', 'handbook', folder, '-w', 'acme', '--as', 'docs', '--yes', ...flags]
       const result = await sandbox.wb(args, { env: { WB_API_KEY: syncing } })
@@ -102,4 +108,21 @@ test('a changed file gets the default visibility if several documents of the cal
   write(nextText)
   await sync()
   expect(await listAsAlice()).toEqual([])
+})
+
+test('a document of another owner does not decide that a web page is unchanged', async () => {
+  const { alice, base, ingest, listAsAlice } = await openFolder({ role: 'editor' })
+  const server = createServer(({ headers }, response) => {
+    if (headers['if-none-match'] === '"1"') response.writeHead(304).end()
+    else response.writeHead(200, { 'content-type': 'text/html', etag: '"1"' }).end('<p>The page.')
+  })
+  const { host, close } = await listenOnLoopback(server)
+  onTestFinished(close)
+  const url = `http://${host}/`
+  const metadata = { url, etag: '"1"' }
+  const planted = { text: 'Planted.', sourceFilename: url, metadata, visibleTo: ['*'] }
+  expect((await alice(`POST ${base}/ingest`, planted)).status).toBe(201)
+  const { stdout } = await ingest(url, '--allow-private')
+  expect(JSON.parse(stdout)).toMatchObject({ added: 1, unchanged: 0 })
+  expect(await listAsAlice()).toHaveLength(1)
 })

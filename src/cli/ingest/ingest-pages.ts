@@ -33,13 +33,13 @@ export async function ingestPages(
   }
 }
 
-/** Returns the versions of the pages in a knowledge base, by URL. */
+/** Returns the versions of the caller's pages in a knowledge base, by URL. Documents of others must not decide about a page. */
 async function storedVersions({ client, base, signal }: IngestTarget): Promise<Map<string, PageVersion>> {
   const { workspaceId, knowledgeBaseId } = base
   const versions = new Map<string, PageVersion>()
   for await (const { metadata, sourceFilename, status } of client.items(
     documents.list,
-    { params: { workspaceId, knowledgeBaseId } },
+    { params: { workspaceId, knowledgeBaseId }, query: { own: 'true' } },
     { signal },
   )) {
     const { url, etag, lastModified } = metadata
