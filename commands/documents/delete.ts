@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
@@ -14,6 +15,12 @@ import { kbFlag } from '../../src/cli/find/document.ts'
 import { formatCounted } from '../../src/cli/terminal/output.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { type Document, documents } from '../../src/contract/documents.ts'
+
+interface DeletionFlags {
+  readonly kb?: string | undefined
+  readonly permanently: boolean
+  readonly yes: boolean
+}
 
 export default class DocumentsDelete extends WbCommand {
   static override summary = 'delete documents and their chunks'
@@ -44,7 +51,7 @@ export default class DocumentsDelete extends WbCommand {
     else await this.deleteAll(targets, flags)
   }
 
-  private async deleteOne(document: Document, { permanently, yes }: { permanently: boolean; yes: boolean }) {
+  private async deleteOne(document: Document, { permanently, yes, kb }: DeletionFlags) {
     const { workspaceId, knowledgeBaseId, documentId } = document
     const name = plainLine(documentName(document))
     const target = `document ${name} with ${formatCounted(document.chunkTotal ?? 0, 'chunk')}`
@@ -52,9 +59,10 @@ export default class DocumentsDelete extends WbCommand {
     const params = { workspaceId, knowledgeBaseId, documentId }
     await this.client.call(documents.delete, { params, query: permanently ? { permanently: 'true' } : {} })
     this.output.reportDeleted(documentId, `deleted ${target}`)
+    this.suggestRestore({ permanently, kb })
   }
 
-  private async deleteAll(targets: DeletionTargets, flags: { permanently: boolean; yes: boolean }) {
+  private async deleteAll(targets: DeletionTargets, flags: DeletionFlags) {
     const all = [...targets.live, ...targets.entries.map(({ document }) => document)]
     const chunks = all.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
     const total = formatCounted(all.length, 'document')
@@ -64,8 +72,14 @@ export default class DocumentsDelete extends WbCommand {
     const outcome = await this.waitFor('deleting', deleteTargets(this.client, targets, flags))
     if (this.output.json) this.output.value(outcome)
     else this.output.note(`  ✓ deleted ${formatCounted(outcome.deleted.length, 'document')}`)
+    if (targets.live.length > 0) this.suggestRestore(flags)
     if (outcome.failed.length === 0) return
     const lines = outcome.failed.map(({ documentId, code, message }) => `${documentId}  ${message} (${code})`)
     throw new CommandFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)
+  }
+
+  private suggestRestore({ permanently, kb }: Pick<DeletionFlags, 'kb' | 'permanently'>): void {
+    if (permanently || this.output.json) return
+    this.output.suggest(`wb documents restore${kb === undefined ? '' : ` --kb ${shellWord(kb)}`}`)
   }
 }

@@ -26,7 +26,7 @@ export default class JobsList extends WbCommand {
         id: {
           value: row => (this.output.interactive ? row.jobId.slice(0, shortIdChars) : row.jobId),
         },
-        kind: { value: row => (row.kind === 'ingest' ? null : row.kind) },
+        kind: { value: row => row.kind },
         status: { value: row => row.status, tone: row => statusTone(row.status) },
         chunks: { value: formatJobProgress },
         error: { value: row => row.errorMessage, format: 'flexible' },

@@ -31,7 +31,7 @@ test('a report of a drill is the same in a pipe as in a wide terminal', () => {
   expect(pipe.written.stdout.split('\n')).toEqual([
     '  Drill of row-level access in workspace acme (w-1)',
     '  2026-01-31T05:44:13.878Z to 2026-01-31T05:44:20.507Z, Workbase 1.0.0',
-    '  1 principals and 1 unknown principal, 0 policies, 32 canaries, 1,298 requests',
+    '  1 principal and 1 unknown principal, 0 policies, 32 canaries, 1,298 requests',
     '',
     '  route           requests  shown  refused  leaks  missing',
     '  POST KB/search     1,298      6       50      1        0',

@@ -32,6 +32,8 @@ describe.each(['in process', 'with a server'])('wb kb reindex, %s', way => {
     const sandbox = await createBase(way)
     const none = await sandbox.wb(['kb', 'reindex', 'handbook'])
     expect(none).toMatchObject({ status: 0, stdout: 'split again\t0\nunchanged\t2\nkept\t0\nchunks\t2\n' })
+    const missing = await sandbox.wb(['kb', 'reindex', 'handbook', '--chunking', 'structure'])
+    expect(missing.stderr).toContain('    wb services create --preset structure\n')
     const screen = await runInFakeTerminal(sandbox, ['kb', 'reindex', 'handbook', '--chunking', 'small'])
     expect(stripSequences(screen.text)).toMatch(/split again +2[\s\S]*✓ reindexed handbook/)
     const { stdout } = await sandbox.wb(['kb', 'reindex', 'handbook', '--json'])

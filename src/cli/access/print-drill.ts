@@ -73,10 +73,13 @@ function headLines({
   requests,
 }: DrillReport): string[] {
   const recorded = principals.length - 1
-  const ofAll = recorded < principalsTotal ? ` of ${formatCount(principalsTotal)}` : ''
+  const counted =
+    recorded < principalsTotal
+      ? `${formatCount(recorded)} of ${formatCounted(principalsTotal, 'principal')}`
+      : formatCounted(recorded, 'principal')
   return [
     `Drill of row-level access in workspace ${plainLine(workspaceName)} (${workspaceId})`,
     `${startedAt} to ${finishedAt}, Workbase ${version}`,
-    `${formatCount(recorded)}${ofAll} principals and 1 unknown principal, ${formatCounted(policies.length, 'policy', 'policies')}, ${formatCounted(canaries, 'canary', 'canaries')}, ${formatCounted(requests, 'request')}`,
+    `${counted} and 1 unknown principal, ${formatCounted(policies.length, 'policy', 'policies')}, ${formatCounted(canaries, 'canary', 'canaries')}, ${formatCounted(requests, 'request')}`,
   ]
 }

@@ -71,7 +71,8 @@ function describeChunks(
   chunks: number,
   { id, unit, maxChars, overlapChars }: NonNullable<DocumentIngestReport['chunker']>,
 ): string {
-  const overlap = overlapChars > 0 ? `, ${formatCount(overlapChars)} of them shared with the next chunk` : ''
+  const overlap =
+    overlapChars > 0 && chunks > 1 ? `, ${formatCount(overlapChars)} of them shared with the next chunk` : ''
   return `${formatCounted(chunks, 'chunk')} of up to ${formatCount(maxChars)} ${unit}${overlap} (${id})`
 }
 

@@ -29,6 +29,8 @@ export interface ResourceKind {
   listCommand: string
   /** Commands that create the first resource. */
   createCommands: readonly string[]
+  /** Returns the command that creates a resource with this name; undefined if there is none. */
+  createCommandFor?: (name: string) => string | undefined
   /** Returns the command that selects a resource by name or ID. */
   selectCommand?: (name: string) => string
   /** Source of the name if it is not an argument, such as a file or an environment variable. */
@@ -228,11 +230,14 @@ export async function pickResource<T>(
     nameOrId,
     all.map(({ name }) => name),
   )
-  const next = nearest
-    ? [`did you mean ${nearest}?`, kind.listCommand]
-    : all.length > 0
-      ? [kind.listCommand]
-      : kind.createCommands
+  const create = kind.createCommandFor?.(nameOrId)
+  const next = create
+    ? [create, kind.listCommand]
+    : nearest
+      ? [`did you mean ${nearest}?`, kind.listCommand]
+      : all.length > 0
+        ? [kind.listCommand]
+        : kind.createCommands
   const source = kind.nameSource === undefined ? '' : ` (from ${kind.nameSource})`
   throw new WbError(kind.notFoundCode, `no ${kind.noun} is named "${nameOrId}"${source}`, {
     next,

@@ -3,7 +3,13 @@ import type { Route } from '../../contract/route.ts'
 import type { ServiceProblem } from '../../contract/services.ts'
 import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import { isId } from '../id.ts'
-import { type Service, type ServiceType, serviceTypeDetails, serviceTypes } from './service-types.ts'
+import {
+  type Service,
+  type ServiceType,
+  serviceTypeDetails,
+  serviceTypes,
+  typeOfPreset,
+} from './service-types.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -101,6 +107,11 @@ function resourceKindFor(type: ServiceType | undefined): ResourceKind {
     notFoundCode: type === undefined ? 'not_found' : serviceTypeDetails[type].notFoundCode,
     listCommand: `wb services list${flag}`,
     createCommands: [`wb services create${flag}`],
+    createCommandFor: name => {
+      const presetType = typeOfPreset(name)
+      const fits = presetType !== undefined && (type === undefined || presetType === type)
+      return fits ? `wb services create --preset ${name}` : undefined
+    },
   }
 }
 

@@ -63,7 +63,9 @@ export function printSyncResult(output: Output, result: SyncResult): void {
 function printDeletionHint(output: Output, { base, plan, applied, outcome, isDryRun }: SyncResult): void {
   const kept = plan.deleted.length - applied.deleted.length
   if (!isDryRun && kept > 0)
-    output.note(`  kept ${formatCounted(kept, 'document')} whose files are gone; add --delete to delete them`)
+    output.note(
+      `  kept ${formatCounted(kept, 'document')} of files that are gone; add --delete to delete them`,
+    )
   if (base && outcome.deleted > 0) output.suggest(`wb documents restore --kb ${base.name}`)
 }
 
