@@ -30,6 +30,8 @@ export default class KbContext extends WbCommand {
     'no-reindex': Flags.boolean({ summary: 'do not embed earlier documents again' }),
   }
 
+  protected override readonly finishesBackgroundWork = true
+
   async run() {
     const { args, flags } = await this.parse(KbContext)
     const { path, text } = args

@@ -24,6 +24,8 @@ import { route } from './route.ts'
 
 /** Metadata field with the ID of the folder that a document is synced with. */
 export const folderKey = 'syncFolder'
+/** Metadata key with the SHA-256 of the file of a document. */
+export const fileHashKey = 'fileHash'
 
 const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
 

@@ -14,6 +14,7 @@ import {
   type DocumentCreate,
   type DocumentFields,
   type DocumentListQuery,
+  fileHashKey,
   folderKey,
 } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
@@ -483,14 +484,16 @@ function keepsIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
 
 /**
  * Returns true if a change decides which file of which owner a document belongs to. A sync takes over the visibility of the document
- * for the next version of this file, so only the owner may decide it.
+ * for the next version of this file, or for a renamed file with the same hash, so only the owner may decide it.
  */
 function changesOwnership(before: DocumentRow, patch: DocumentFields): boolean {
   const after = { ...before, ...patch }
   return (
     after.ownerPrincipalId !== before.ownerPrincipalId ||
     after.sourceFilename !== before.sourceFilename ||
-    after.metadata[folderKey] !== before.metadata[folderKey]
+    after.contentHash !== before.contentHash ||
+    after.metadata[folderKey] !== before.metadata[folderKey] ||
+    after.metadata[fileHashKey] !== before.metadata[fileHashKey]
   )
 }
 

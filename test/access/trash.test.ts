@@ -154,22 +154,6 @@ test('a record cannot have the ID of a chunk of a document in the trash', async 
   })
 })
 
-test('an import does not use the ID of a document in the trash', async () => {
-  const { base, workspace, as, operator } = await openRestrictedWorkspace()
-  const bob = as('bob')
-  const documentId = await ingest(operator, base, { text: 'A plan of ada.' })
-  const [header, ...lines] = (await operator(`GET ${base}/export`)).body.lines as string[]
-  const { body } = await operator(`POST ${workspace}/knowledge-bases/import`, { header, name: 'copy' })
-  const { knowledgeBaseId } = body.knowledgeBase as { knowledgeBaseId: string }
-  const copy = `${workspace}/knowledge-bases/${knowledgeBaseId}`
-  await ingest(bob, copy, { documentId, text: 'A plan of bob.' })
-  await bob(`DELETE ${copy}/documents/${documentId}`)
-  const answer = await operator(`POST ${copy}/ingest/import`, { from: 1, lines })
-  expect(answer).toMatchObject({ body: { error: { code: 'archive_damaged' } } })
-  const [entry] = await entries(operator, copy)
-  expect((await bob(`POST ${copy}/documents/trash/${entry!.entryId}/restore`)).status).toBe(200)
-})
-
 describe('a key that is revoked while the server processes a list', () => {
   const bulkDelete = 'POST BASE/documents/bulk-delete'
   test.each([

@@ -110,6 +110,24 @@ test('a changed file gets the default visibility if several documents of the cal
   expect(await listAsAlice()).toEqual([])
 })
 
+test('another principal can neither mark a document for another file, nor bring back a deleted one', async () => {
+  const { write, sync, asSyncing, alice, listAsAlice, base } = await openFolder({ role: 'editor' })
+  await sync()
+  const [document] = (await asSyncing(`GET ${base}/documents`)).body.items
+  const path = `${base}/documents/${document.documentId}`
+  expect((await asSyncing(`PATCH ${path}`, { visibleTo: ['*'] })).status).toBe(200)
+  const marked = { ...document.metadata, fileHash: '1'.repeat(64) }
+  for (const change of [{ metadata: marked }, { contentHash: 'other' }, { sourceFilename: 'other.md' }])
+    expect((await alice(`PATCH ${path}`, change)).status).toBe(403)
+  expect((await alice(`PATCH ${path}`, { metadata: { ...document.metadata, lang: 'en' } })).status).toBe(200)
+  expect((await asSyncing(`DELETE ${path}`)).status).toBe(204)
+  const [entry] = (await alice(`GET ${base}/documents/trash`)).body.items
+  expect((await alice(`POST ${base}/documents/trash/${entry.entryId}/restore`)).status).toBe(403)
+  write(nextText)
+  await sync()
+  expect(await listAsAlice()).toEqual([])
+})
+
 test('a document of another owner does not decide that a web page is unchanged', async () => {
   const { alice, base, ingest, listAsAlice } = await openFolder({ role: 'editor' })
   const server = createServer(({ headers }, response) => {

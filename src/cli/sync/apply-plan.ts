@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { type Document, documents, folderKey } from '../../contract/documents.ts'
+import { type Document, documents, fileHashKey, folderKey } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { deleteDocuments } from '../documents/delete-documents.ts'
@@ -9,7 +9,7 @@ import { readDocument } from '../ingest/sources.ts'
 import { Tally } from '../ingest/tally.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { FolderFile } from './folder-files.ts'
-import { hashKey, type SyncPlan } from './sync-plan.ts'
+import type { SyncPlan } from './sync-plan.ts'
 
 export interface SyncTarget {
   readonly client: Client
@@ -74,7 +74,7 @@ async function* readSources(
       yield item
       continue
     }
-    const marks = { [folderKey]: folderId, [hashKey]: file.hash }
+    const marks = { [folderKey]: folderId, [fileHashKey]: file.hash }
     const inherited = inheritedFields(predecessorOf(file.path), item.source)
     yield { kind: 'source', source: withFields(item.source, inherited, marks) }
   }

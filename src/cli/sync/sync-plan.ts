@@ -1,9 +1,6 @@
 import { extensionOf } from '../../base/file-extension.ts'
-import { type Document, folderKey } from '../../contract/documents.ts'
+import { type Document, fileHashKey, folderKey } from '../../contract/documents.ts'
 import type { FolderFile, FolderState } from './folder-files.ts'
-
-/** Metadata field with the SHA-256 of the bytes of the file. */
-export const hashKey = 'fileHash'
 
 /** A file whose document is stored again. */
 export interface ChangedFile {
@@ -70,14 +67,17 @@ export function planSync(
   let unchanged = 0
   for (const document of [...unmatched]) {
     const file = open.get(document.sourceFilename ?? '')
-    if (!file || document.metadata[hashKey] !== file.hash || document.status === 'failed') continue
+    if (!file || document.metadata[fileHashKey] !== file.hash || document.status === 'failed') continue
     settle(file, document)
     unchanged++
   }
   const byHash = new Map<unknown, Document[]>()
   for (const document of unmatched)
     if (document.status !== 'failed')
-      byHash.set(document.metadata[hashKey], [...(byHash.get(document.metadata[hashKey]) ?? []), document])
+      byHash.set(document.metadata[fileHashKey], [
+        ...(byHash.get(document.metadata[fileHashKey]) ?? []),
+        document,
+      ])
   const renamed: { file: FolderFile; document: Document }[] = []
   for (const file of [...open.values()]) {
     const candidates = byHash.get(file.hash) ?? []

@@ -34,7 +34,6 @@ import { documentsWithName, domainOf, ingestKeyOf, nameKeyOf } from '../ingest/a
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { ownerPayload } from '../ownership.ts'
 import { requireInheritedSize, titleOfPayload } from '../payload.ts'
-import { documentsOfChunkIds, requireNotInTrash } from '../trash/reserved-ids.ts'
 import type { VectorSpace } from '../vector-space.ts'
 import { damagedArchive } from './damaged-archive.ts'
 import { parseArchiveLine } from './parse-lines.ts'
@@ -244,11 +243,7 @@ export class Importer {
       : { ...base, importing: true, import: next }
     const writes: Write[] = [
       { op: 'replace', table: tables.knowledgeBases, row, ...revisionOf(stored) },
-      ...documentsOfChunkIds(stored.row, composer.ownRecordIds).map(requireNotInTrash),
-      ...composer.documents.flatMap((row): Write[] => [
-        requireNotInTrash(row),
-        { op: 'insert', table: tables.documents, row },
-      ]),
+      ...composer.documents.map((row): Write => ({ op: 'insert', table: tables.documents, row })),
     ]
     const absent = records.map(({ id }) => ({ id, documentId: null, exists: false, isVisible: true }))
     const changes: ContentWrite[] =
@@ -261,7 +256,7 @@ export class Importer {
     const outcome = await context.store.write(changes, writes)
     if (!outcome.ok) {
       const isRecordTaken = outcome.at === writes.length && outcome.reason === 'stale'
-      if (outcome.reason === 'exists' || outcome.reason === 'present' || isRecordTaken)
+      if (outcome.reason === 'exists' || isRecordTaken)
         throw damagedArchive(next.lines, 'a document or a record occurs twice')
       if (outcome.at >= writes.length && outcome.reason === 'absent')
         throw baseCollectionMissing(context.base)
@@ -395,8 +390,6 @@ class PartComposer {
   /** Unique keys that are taken: those of the documents, and those that were found in the store. */
   readonly keys = new Set<string>()
   readonly records: ComposedRecord[] = []
-  /** IDs of the records without a document. */
-  readonly ownRecordIds: string[] = []
   /** The document to which the next chunks belong. */
   document: DocumentRow | undefined
 
@@ -453,7 +446,6 @@ class PartComposer {
   addRecord({ id, text, payload, visibleTo, ownerPrincipalId, vector }: ArchivedRecord): void {
     const readers = this.#readers({ visibleTo, ownerPrincipalId })
     const { isEnabled } = this.access
-    this.ownRecordIds.push(id)
     this.records.push({
       id,
       documentId: null,

@@ -7,7 +7,7 @@ import { deleteDocumentVersions } from '../../access/versions/version-removal.ts
 import { type Clock, timestamp } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { decodeVectorText } from '../../base/vector-text.ts'
-import type { Document } from '../../contract/documents.ts'
+import { type Document, folderKey } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { PageQuery } from '../../contract/page.ts'
 import type { TrashEntry } from '../../contract/trash.ts'
@@ -21,6 +21,7 @@ import { concurrentChange, requireImported } from '../guards.ts'
 import { documentIdTaken, restoredKeys, toDocument } from '../ingest/accept-text.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
 import { limitsByWorkspace } from '../limits-by-workspace.ts'
+import { authorizeOwner } from '../ownership.ts'
 import { titleOfPayload, updateInheritedFields } from '../payload.ts'
 import { retryOnSpaceChange, undefinedIfSpaceChanged, type VectorSpace } from '../vector-space.ts'
 import { chunksDeletion, entryDeletion } from './reserved-ids.ts'
@@ -59,7 +60,7 @@ export interface EntryKey extends BaseKey {
 }
 
 type ChangingCaller = ContentCaller & Pick<Caller, 'reauthorize'>
-type RestoringCaller = ChangingCaller & Pick<Caller, 'signal'>
+type RestoringCaller = ChangingCaller & Pick<Caller, 'auth' | 'signal'>
 
 /** The chunks of a deleted document, with the generation of their vectors. */
 interface RestoredChunks {
@@ -142,6 +143,8 @@ export class Trash {
       requireImported(context.base)
       const change = access.openChange(context.base, { action: 'ingest' })
       const entry = await this.#requireChangeable(entryKey, change)
+      // The next version of the file would get its visibility.
+      if (entry.row.metadata[folderKey] !== undefined) authorizeOwner(entry.row, access, workspaceId, caller)
       const { visibility } = change
       const keys = await restoredKeys(rows, context, { document: entry.row, access, visibility })
       if ('existing' in keys) throw restoreConflict(entry.row, keys)
