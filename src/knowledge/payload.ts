@@ -17,7 +17,7 @@ export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-/** The headings above a chunk, and the column headers of its table. */
+/** The headings above the new text of a chunk, and the column headers of the table in which the chunk starts. */
 export interface ChunkContext {
   readonly section?: string | undefined
   readonly tableHeads?: string | undefined
