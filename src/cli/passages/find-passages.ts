@@ -32,7 +32,7 @@ export interface Passage {
   readonly chunkIndex: number | null
   /** Range of the chunks that the text consists of; undefined for a single chunk. */
   readonly chunks?: SearchHit['chunks']
-  /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
+  /** Headings above the passage, such as `Security > Revoke a key`; undefined if unknown. */
   readonly section?: string | undefined
   /** Other knowledge bases that contain the same document. */
   readonly alsoIn?: readonly string[] | undefined
