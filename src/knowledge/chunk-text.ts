@@ -9,7 +9,7 @@ import { type BoundChunker, type ChunkerSettings, createChunker } from './chunk/
 import { newTextOffsets } from './chunk/new-text.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
-import { tableHeadsAt } from './chunk/tables.ts'
+import { columnHeadsAt, tableHeadsAt } from './chunk/tables.ts'
 import { type ChunkContext, contextOfChunk } from './payload.ts'
 
 /** A chunk, which is a slice of the text. Its context is undefined if the text is not Markdown. */
@@ -53,7 +53,7 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
   requireShortOverlap(spans)
   const offsets = newTextOffsets(text, spans)
   const sections = layout.isMarkdown ? sectionsAt(text, offsets) : []
-  const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
+  const tableHeads = tableHeadsOf(text, spans, layout)
   const places = placesAt(offsets, layout.places)
   const innerPlaces = innerPlacesOf(spans, layout.places)
   const chunks = spans.map(({ start, end }, at) => ({
@@ -66,6 +66,15 @@ export function chunkText({ text, service, override, layout }: ChunkInput): Chun
     ...gapsAt(text, spans, at),
   }))
   return { chunkerId: chunker.id, chunkOptions: chunker.options, chunkUnit: chunker.unit, chunks }
+}
+
+function tableHeadsOf(
+  text: string,
+  spans: readonly ChunkSpan[],
+  { isMarkdown, isDelimited }: TextLayout,
+): (string | undefined)[] {
+  if (isMarkdown) return tableHeadsAt(text, spans)
+  return isDelimited ? columnHeadsAt(text, spans) : []
 }
 
 /** Maximum length of all chunks of a text together. */
