@@ -65,14 +65,20 @@ export async function findPassages(
   context: SearchContext,
   { limit, explain = false }: { limit: number; explain?: boolean },
 ): Promise<Passage[]> {
-  if (context.body.groupBy)
-    return withDocuments(context, await search(context, { topK: limit, includeCoverage: true, explain }))
+  return withDocuments(context, await findHits(context, { limit, includeCoverage: true, explain }))
+}
+
+/** Returns the hits of {@link findPassages}. */
+export async function findHits(
+  context: SearchContext,
+  { limit, ...options }: { limit: number; includeCoverage: boolean; explain?: boolean },
+): Promise<(SearchHit | KnowledgeBaseHit)[]> {
+  if (context.body.groupBy) return search(context, { ...options, topK: limit })
   let topK = Math.min(limits.topKMax, limit * firstRequestFactor)
   for (;;) {
-    const hits = await search(context, { topK, includeCoverage: true, explain })
+    const hits = await search(context, { ...options, topK })
     const selected = limitPerDocument(hits, limit)
-    if (selected.length === limit || hits.length < topK || topK === limits.topKMax)
-      return withDocuments(context, selected)
+    if (selected.length === limit || hits.length < topK || topK === limits.topKMax) return selected
     topK = Math.min(limits.topKMax, topK * nextRequestFactor)
   }
 }
