@@ -8,6 +8,7 @@ import { rankingOptions } from '../../src/cli/passages/ranking-options.ts'
 import { savedFilterId, searchFlags } from '../../src/cli/passages/search-command.ts'
 import { shapingOptions } from '../../src/cli/passages/shaping-flags.ts'
 import { askWhyNot } from '../../src/cli/passages/why-not.ts'
+import type { KnowledgeBase } from '../../src/contract/knowledge.ts'
 
 const { explain: _, ...whyNotFlags } = searchFlags
 
@@ -31,14 +32,16 @@ export default class KbWhyNot extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(KbWhyNot)
-    const ask = askWhyNot(this.resolveContext, args.document, flags.kb, async base => ({
+    const queryFor = async (base: KnowledgeBase) => ({
       text: args.question,
       topK: flags.limit,
       filter: parseCondition(flags),
       knowledgeFilterId: await savedFilterId(this.resolveContext, base, flags.saved),
       ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
       ...shapingOptions(flags),
-    }))
+    })
+    const options = { signal: this.signal, limitsPerDocument: !this.output.json }
+    const ask = askWhyNot(this.resolveContext, args.document, flags.kb, queryFor, options)
     const { answer, document, others } = await this.waitFor('searching', ask)
     const name = document ? documentName(document) : args.document
     printWhyNot(this.output, answer, { document: name, others })

@@ -16,6 +16,8 @@ export interface TextLayout {
   readonly isMarkdown: boolean
   /** True if the text is source code. */
   readonly isCode?: boolean
+  /** True if the text is CSV or TSV, whose first row has the column headers. */
+  readonly isDelimited?: boolean
   /** Places with ascending starts. */
   readonly places: readonly TextPlace[]
 }

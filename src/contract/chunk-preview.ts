@@ -35,14 +35,20 @@ const PreviewedChunk = z
     tokens: z.int().nonnegative().meta({
       description: 'number of tokens of the built-in sentence model, which reads at most 254 with the title',
     }),
-    section: z.string().nullable().meta({ description: 'headings at the start of the chunk' }),
+    section: z
+      .string()
+      .nullable()
+      .meta({ description: 'headings above the first text that the chunk before does not contain' }),
     tableHeads: z
       .string()
       .nullable()
       .meta({ description: 'column headers of the table in which the chunk starts' }),
-    page: z.int().nullable().meta({ description: 'page of the file in which the chunk starts' }),
-    slide: z.int().nullable().meta({ description: 'slide in which the chunk starts' }),
-    sheet: z.string().nullable().meta({ description: 'worksheet in which the chunk starts' }),
+    page: z
+      .int()
+      .nullable()
+      .meta({ description: 'page of the file of the first text that the chunk before does not contain' }),
+    slide: z.int().nullable().meta({ description: 'slide of that text' }),
+    sheet: z.string().nullable().meta({ description: 'worksheet of that text' }),
   })
   .meta({ id: 'PreviewedChunk' })
 export type PreviewedChunk = z.output<typeof PreviewedChunk>

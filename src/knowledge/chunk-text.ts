@@ -6,9 +6,10 @@ import type { EmbeddedPassage } from '../models/lsa.ts'
 import { embeddedTitle } from '../storage/content.ts'
 import type { ChunkOptions, ChunkSpan } from './chunk/chunker.ts'
 import { type BoundChunker, type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { newTextOffsets } from './chunk/new-text.ts'
 import { placesAt } from './chunk/places.ts'
 import { sectionsAt } from './chunk/sections.ts'
-import { tableHeadsAt } from './chunk/tables.ts'
+import { columnHeadsAt, tableHeadsAt } from './chunk/tables.ts'
 import { type ChunkContext, contextOfChunk } from './payload.ts'
 
 /** A chunk, which is a slice of the text. Its context is undefined if the text is not Markdown. */
@@ -16,7 +17,7 @@ export interface TextChunk extends ChunkContext {
   /** Offset of the chunk in the text, in UTF-16 units. */
   readonly start: number
   readonly text: string
-  /** Place of the file in which the chunk starts; undefined if the file has no places. */
+  /** Place in the file of the first text that the chunk before does not contain; undefined if the file has no places. */
   readonly place?: TextPlace | undefined
   /** Places that start inside the chunk, after its start; absent if there are none. */
   readonly innerPlaces?: readonly TextPlace[]
@@ -52,9 +53,10 @@ export function chunkText({ text, service, override, layout, folder }: ChunkInpu
   const chunker = createChunker(service, override)
   const spans = chunker.chunk(text, layout.isCode)
   requireShortOverlap(spans)
-  const sections = layout.isMarkdown ? sectionsAt(text, spans) : []
-  const tableHeads = layout.isMarkdown ? tableHeadsAt(text, spans) : []
-  const places = placesAt(text, spans, layout.places)
+  const offsets = newTextOffsets(text, spans)
+  const sections = layout.isMarkdown ? sectionsAt(text, offsets) : []
+  const tableHeads = tableHeadsOf(text, spans, layout)
+  const places = placesAt(offsets, layout.places)
   const innerPlaces = innerPlacesOf(spans, layout.places)
   const chunks = spans.map(({ start, end }, at) => ({
     start,
@@ -67,6 +69,15 @@ export function chunkText({ text, service, override, layout, folder }: ChunkInpu
     ...gapsAt(text, spans, at),
   }))
   return { chunkerId: chunker.id, chunkOptions: chunker.options, chunkUnit: chunker.unit, chunks }
+}
+
+function tableHeadsOf(
+  text: string,
+  spans: readonly ChunkSpan[],
+  { isMarkdown, isDelimited }: TextLayout,
+): (string | undefined)[] {
+  if (isMarkdown) return tableHeadsAt(text, spans)
+  return isDelimited ? columnHeadsAt(text, spans) : []
 }
 
 /** Maximum length of all chunks of a text together. */

@@ -19,7 +19,7 @@ export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-/** The description of the folder of a chunk, the headings above it, and the column headers of its table. */
+/** The description of the folder of a chunk, the headings above its new text, and the column headers of the table in which it starts. */
 export interface ChunkContext {
   readonly folder?: string | undefined
   readonly section?: string | undefined

@@ -62,6 +62,28 @@ describe('excerpts', () => {
     expect(lines('last')).toEqual(['After.', 'ls', 'Last.'])
   })
 
+  const rows = Array.from({ length: 13 }, (_, at) => `Person${at},Town${at},555-01${at}`)
+
+  test('contains the match after long words', () => {
+    expect(markedExcerpt(`${rows.join('\n')}\nZelda,Quimper,555-9999`, 'quimper')).toContain(
+      'Zelda,<Quimper>,',
+    )
+  })
+
+  test.each(['text/csv', 'text/tab-separated-values'])('puts the rows of %s on separate lines', fileType => {
+    const document = { fileType, sourceFilename: null, metadata: {} } as unknown
+    const passage = { id: 'c', text: [...rows, 'Zelda,Quimper,1'].join('\n'), document } as Passage
+    const lines = excerptWithSection(passage, stemsOf('town3'), { width: 60, lines: 3 }).lines
+    expect(lines.map(({ text }) => text.split(' …')[0])).toEqual(rows.slice(3, 6))
+  })
+
+  test('breaks a row that is wider than a line between its cells', () => {
+    const row = Array.from({ length: 40 }, (_, at) => `cell${at}`).join(',')
+    const lines = excerpt(row, stemsOf('cell30'), size)
+    expect(lines.map(({ text }) => text).join('')).toContain('cell30')
+    for (const { text } of lines) expect(displayWidth(text)).toBeLessThanOrEqual(size.width)
+  })
+
   test('keeps words whole, lines within the width, and marks on words of the question, for any text', () => {
     const word = fc.stringMatching(/^[a-z]{1,9}[.,]?$/)
     const texts = fc.array(word, { minLength: 1, maxLength: 200 }).map(all => all.join(' '))

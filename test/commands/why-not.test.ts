@@ -55,6 +55,33 @@ test('wb kb why-not shows what beats a document, and what could bring it in', { 
   expect(missing.stderr).toContain('No document "nothing.md"')
 })
 
+test('wb kb why-not counts at most three results of a document, as the search does', {
+  timeout,
+}, async () => {
+  const sandbox = await demo()
+  const file = join(sandbox.home, 'many.md')
+  writeFileSync(
+    file,
+    Array.from({ length: 40 }, (_, at) => `Revoke key ${at}, revoke a key. `.repeat(10)).join('\n\n'),
+  )
+  await sandbox.wb(['kb', 'ingest', 'handbook', file])
+  const search = await sandbox.wb(['kb', 'search', 'handbook', 'revoke key', '--limit', '5'])
+  const sources = search.stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split('\t')[4])
+  expect(sources.filter(source => source === 'many.md')).toHaveLength(3)
+  const rank = 1 + sources.indexOf('apples.md')
+  const ask = async (limit: number, ...flags: string[]) =>
+    (await sandbox.wb(['kb', 'why-not', 'revoke key', 'apples.md', '--limit', String(limit), ...flags]))
+      .stdout
+  expect(await ask(rank)).toMatch(new RegExp(`^stage\tfound\n[^]*^rank\t${rank}\n`, 'm'))
+  const below = await ask(rank - 1)
+  expect(below).toMatch(new RegExp(`^stage\ttopK\n[^]*^rank\t${rank}\n`, 'm'))
+  expect(below).toContain(`--limit ${rank}`)
+  expect(JSON.parse(await ask(rank, '--json'))).toMatchObject({ stage: 'topK' })
+})
+
 test('wb kb search and why-not shape the results with flags', { timeout }, async () => {
   const sandbox = await demo()
   const search = async (...flags: string[]) => {

@@ -104,6 +104,22 @@ describe('ingesting one text', () => {
     expect(hit!.payload!['chunk.section']).toBe(expected[1])
   })
 
+  test('the section of a chunk that repeats text is that of the new text', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const text = ['Revoke', 'Rotate', 'Expire']
+      .map(name => `# ${name}\n\n${`${name} a key. `.repeat(9)}`)
+      .join('\n\n')
+    const { document } = await base.ingest(text, {
+      fileType: 'text/markdown',
+      chunker: { maxChars: 210, minChars: 10, overlapChars: 60 },
+    })
+    const params = { ...base.params, documentId: document.documentId }
+    const chunks = await wb.call(documents.chunks, { params })
+    expect(chunks[1]!.text).toMatch(/^Revoke a key\.[^#]*# Rotate/)
+    expect(chunks.map(({ payload }) => payload['chunk.section'])).toEqual(['Revoke', 'Rotate', 'Expire'])
+  })
+
   test('a job stores the headings of chunks too', async () => {
     const wb = await open({ server: true })
     const base = await makeBase(wb)

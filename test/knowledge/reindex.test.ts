@@ -190,6 +190,28 @@ describe('reindexing after a change of the chunker', () => {
     expect(await read()).toEqual(split)
   })
 
+  test('keeps the start of a page that several chunks contain', async () => {
+    const { wb, base, service } = await openSplit()
+    const overlap = { maxChunkSize: 150, overlapSize: 100 }
+    await wb.call(chunkingServices.update, { params: service, body: overlap })
+    const words = ['Keys', 'Backups', 'Audits']
+    const bytes = await pdf(
+      words.map(word =>
+        ['expire soon.', 'are kept safe.', 'need an owner.'].map(rest => [11, `${word} ${rest}`]),
+      ),
+    )
+    const body = new FormData()
+    body.set('file', new File([bytes as never], 'handbook.pdf'))
+    const { document } = await wb.call(documents.ingestFile, { params: base.params, body })
+    const params = { ...base.params, documentId: document.documentId }
+    const read = async () =>
+      (await wb.call(documents.chunks, { params })).map(({ text, payload }) => [text, payload['chunk.page']])
+    expect((await read()).map(([, page]) => page)).toEqual([1, 3, 3])
+    await wb.call(chunkingServices.update, { params: service, body: { overlapSize: 0, maxChunkSize: 40 } })
+    await reindex(wb, base)
+    for (const [text, page] of await read()) expect(text).toContain(words[(page as number) - 1])
+  })
+
   test('keeps documents whose text cannot be read from their chunks', async () => {
     const { wb, base, setSize } = await openSplit()
     const { document } = await base.ingest(textOf(6))

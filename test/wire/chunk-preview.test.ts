@@ -51,6 +51,20 @@ test('returns the chunks of a file by each chunker, and stores nothing', async (
   expect((await wb.call(documents.list, { params: base.params, query: {} })).items).toEqual([])
 })
 
+test.each([
+  ['"Name",Role\nAnn,admin\nBob,user\n', 'team.csv'],
+  ['Name;Role\r\nAnn;admin\r\nBob;user\r\n', 'team.csv'],
+  ['Name\tRole\nAnn, Jr.\tadmin\nBob\tuser\n', 'team.tsv'],
+])('the rows of a CSV or TSV file have its column headers: %j', async (text, name) => {
+  const { preview } = await stage()
+  const { previews } = await preview(text, name, [lines])
+  expect(previews[0]!.chunks.map(({ tableHeads }) => tableHeads)).toEqual([
+    null,
+    'Name | Role',
+    'Name | Role',
+  ])
+})
+
 test('reads other formats, with their pages and their title', async () => {
   const { preview } = await stage()
   const file = await pdf([[[11, 'First page.']], [[11, 'Second page.']]], { info: { Title: 'Handbook' } })

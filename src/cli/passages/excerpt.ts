@@ -52,7 +52,7 @@ export function excerpt(
   const passage = { text, pieces, matches, lineStarts: lineStartPieces(pieces, lineStarts) }
   const allLines = wrapPieces(passage, 0, pieces.length, size.width)
   if (allLines.length <= size.lines) return allLines
-  return fillLines(passage, size, excerptStart(passage, findBestWindow(passage, size)))
+  return fillLines(passage, size, excerptStart(passage, size, findBestWindow(passage, size)))
 }
 
 function lineStartPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
@@ -130,16 +130,22 @@ function scoreWindow(
 
 /**
  * Returns the index of the first piece of an excerpt: the start of the line or sentence of the match, or a few words
- * before the match.
+ * before the match. The match is before the last line of the excerpt.
  */
-function excerptStart({ text, pieces, lineStarts }: SplitPassage, matchIndex: number): number {
-  for (let start = matchIndex; start >= Math.max(0, matchIndex - lineWordsMax); start--) {
+function excerptStart(passage: SplitPassage, { width, lines }: ExcerptSize, matchIndex: number): number {
+  const { text, pieces, lineStarts } = passage
+  const showsMatch = (start: number) =>
+    wrapPieces(passage, start, matchIndex + 1, width).length <= Math.max(1, lines - 1)
+  const earliest = Math.max(0, matchIndex - lineWordsMax)
+  for (let start = matchIndex; start >= earliest && showsMatch(start); start--) {
     if (lineStarts.has(pieces[start]!)) return start
     if (start > 0 && matchIndex - start > sentenceWordsMax) continue
     if (start === 0 || /[.!?]$/.test(text.slice(pieces[start - 1]!.start, pieces[start - 1]!.end)))
       return start
   }
-  return Math.max(0, matchIndex - leadingWords)
+  let start = matchIndex
+  while (start > Math.max(0, matchIndex - leadingWords) && showsMatch(start - 1)) start--
+  return start
 }
 
 /** Splits pieces into lines. A piece wider than a line is not cut. */

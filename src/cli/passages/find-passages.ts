@@ -32,7 +32,7 @@ export interface Passage {
   readonly chunkIndex: number | null
   /** Range of the chunks that the text consists of; undefined for a single chunk. */
   readonly chunks?: SearchHit['chunks']
-  /** Headings at the start of the passage, such as `Security > Revoke a key`; undefined if unknown. */
+  /** Headings above the passage, such as `Security > Revoke a key`; undefined if unknown. */
   readonly section?: string | undefined
   /** Other knowledge bases that contain the same document. */
   readonly alsoIn?: readonly string[] | undefined
@@ -65,14 +65,20 @@ export async function findPassages(
   context: SearchContext,
   { limit, explain = false }: { limit: number; explain?: boolean },
 ): Promise<Passage[]> {
-  if (context.body.groupBy)
-    return withDocuments(context, await search(context, { topK: limit, includeCoverage: true, explain }))
+  return withDocuments(context, await findHits(context, { limit, includeCoverage: true, explain }))
+}
+
+/** Returns the hits of {@link findPassages}. */
+export async function findHits(
+  context: SearchContext,
+  { limit, ...options }: { limit: number; includeCoverage: boolean; explain?: boolean },
+): Promise<(SearchHit | KnowledgeBaseHit)[]> {
+  if (context.body.groupBy) return search(context, { ...options, topK: limit })
   let topK = Math.min(limits.topKMax, limit * firstRequestFactor)
   for (;;) {
-    const hits = await search(context, { topK, includeCoverage: true, explain })
+    const hits = await search(context, { ...options, topK })
     const selected = limitPerDocument(hits, limit)
-    if (selected.length === limit || hits.length < topK || topK === limits.topKMax)
-      return withDocuments(context, selected)
+    if (selected.length === limit || hits.length < topK || topK === limits.topKMax) return selected
     topK = Math.min(limits.topKMax, topK * nextRequestFactor)
   }
 }

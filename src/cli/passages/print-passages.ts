@@ -1,3 +1,4 @@
+import { isDelimitedText } from '../../base/delimited-text.ts'
 import { documentName, documentTitle } from '../fields/resources.ts'
 import type { FoldersOf } from '../ingest/ingested-folders.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
@@ -133,7 +134,7 @@ export function excerptWithSection(
   size: ExcerptSize,
 ): { lines: ExcerptLine[]; section?: string } {
   const text = plain(passage.text)
-  if (!isMarkdownDocument(passage)) return { lines: excerpt(text, stems, size) }
+  if (!isMarkdownDocument(passage)) return { lines: excerpt(text, stems, size, rowStarts(text, passage)) }
   const name = passageTitle(passage)
   const readable = readMarkdown(text, name)
   const lines = excerpt(readable.text, stems, size, readable.lineStarts)
@@ -151,7 +152,13 @@ export function excerptWithSection(
   return { lines: excerpt(withoutHeading, stems, size, lineStarts), section: title }
 }
 
-/** Returns the headings at the start of a passage, without the title of its document; undefined if there are none. */
+/** Returns the offsets of the rows of a CSV or TSV file; none for other files. */
+function rowStarts(text: string, { document }: Pick<Passage, 'document'>): number[] {
+  if (!document || !isDelimitedText(document.fileType, document.sourceFilename)) return []
+  return [...text.matchAll(/^/gm)].map(({ index }) => index)
+}
+
+/** Returns the headings above a passage, without the title of its document; undefined if there are none. */
 function passageSection({ section }: Passage, title: string): string | undefined {
   const headings = plainLine(section ?? '').split(' > ')
   const shown = headings[0] === title ? headings.slice(1) : headings

@@ -1,5 +1,3 @@
-import type { ChunkSpan } from './chunker.ts'
-
 /** Maximum length of a heading, in UTF-16 units. The rest is cut. */
 const headingCharsMax = 100
 const separator = ' > '
@@ -14,19 +12,18 @@ export function hasSections(fileType: string | null, fileName: string | null): b
 }
 
 /**
- * Returns the headings of the Markdown section in which each span starts, such as `Security > Revoke a key`; undefined
- * before the first heading. The line of a heading belongs to its section. White space at the start of a span is skipped.
+ * Returns the headings of the Markdown section at each offset, such as `Security > Revoke a key`; undefined before the
+ * first heading. The line of a heading belongs to its section.
  *
- * @param spans  with ascending starts
+ * @param offsets  in ascending order
  * @see https://spec.commonmark.org/0.31.2/#atx-headings
  */
-export function sectionsAt(text: string, spans: readonly ChunkSpan[]): (string | undefined)[] {
+export function sectionsAt(text: string, offsets: readonly number[]): (string | undefined)[] {
   const lines = headingLines(text)
   /** Headings of the current section by level. */
   const path: string[] = []
   let next = lines.next()
-  return spans.map(({ start, end }) => {
-    const offset = start + Math.max(0, text.slice(start, end).search(/\S/))
+  return offsets.map(offset => {
     for (; !next.done && next.value.start <= offset; next = lines.next()) {
       const { level, title } = next.value
       path.length = Math.min(path.length, level - 1)

@@ -1,5 +1,5 @@
 import type { ChunkSpan } from './chunker.ts'
-import { nextLine } from './space.ts'
+import { firstLineStart, nextLine } from './space.ts'
 
 /** Maximum length of the column headers of a table, in UTF-16 units. The rest is cut. */
 const headsCharsMax = 300
@@ -68,13 +68,35 @@ export function tableHeadsAt(text: string, spans: readonly ChunkSpan[]): (string
   })
 }
 
+/**
+ * Returns the column headers of a CSV or TSV text, such as `Name | Role`, for each span that starts after the first row; undefined
+ * for other spans.
+ *
+ * @see RFC 4180
+ */
+export function columnHeadsAt(text: string, spans: readonly ChunkSpan[]): (string | undefined)[] {
+  const start = firstLineStart(text)
+  const rowEnd = nextLine(text, start + 1)
+  const row = text.slice(start, Math.min(rowEnd, start + 2 * headsCharsMax)).trim()
+  const delimiter = ['\t', ';', ','].find(character => row.includes(character)) ?? ','
+  const cells = row.split(delimiter).map(cell => cell.replace(/^\s*"|"\s*$/g, ''))
+  const heads = joinHeads(cells)
+  return spans.map(span => (span.start < rowEnd || heads === '' ? undefined : heads))
+}
+
 /** Returns the column headers of a table, which are empty if its header row has no text. */
 function headsOf(text: string, { start, bodyStart }: MarkdownTable): string {
   const [line] = text.slice(start, Math.min(bodyStart, start + 2 * headsCharsMax)).split(/\r\n|[\n\r]/, 1)
-  return line!
-    .trim()
-    .replace(/^\||\|$/g, '')
-    .split('|')
+  return joinHeads(
+    line!
+      .trim()
+      .replace(/^\||\|$/g, '')
+      .split('|'),
+  )
+}
+
+function joinHeads(cells: readonly string[]): string {
+  return cells
     .map(head => head.trim())
     .filter(head => head !== '')
     .join(' | ')

@@ -1,3 +1,4 @@
+import { isDelimitedText } from '../../base/delimited-text.ts'
 import type { TextLayout } from '../../base/text-layout.ts'
 import type { Ingest } from '../../contract/documents.ts'
 import type { DocumentIngestReport } from '../../contract/ingest-report.ts'
@@ -18,5 +19,9 @@ export function layoutOf({
   sourceFilename,
 }: Pick<StructuredIngest, 'layout' | 'fileType' | 'sourceFilename'>): TextLayout {
   const known = layout ?? { isMarkdown: hasSections(fileType, sourceFilename), places: [] }
-  return { ...known, isCode: !known.isMarkdown && isCodeFile(sourceFilename) }
+  return {
+    ...known,
+    isCode: !known.isMarkdown && isCodeFile(sourceFilename),
+    isDelimited: !known.isMarkdown && isDelimitedText(fileType, sourceFilename),
+  }
 }

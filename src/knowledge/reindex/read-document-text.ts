@@ -4,6 +4,7 @@ import { gapPayloadKeys, placesPayloadKey, startPayloadKey } from '../../contrac
 import { placePayloadKeys } from '../../contract/payload-keys.ts'
 import type { RecordView } from '../../storage/content.ts'
 import { requireListing } from '../../storage/store-features.ts'
+import { newTextOffsets } from '../chunk/new-text.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 
 /** Number of chunks to read at once. */
@@ -51,14 +52,26 @@ export function readTextOf(chunks: readonly Pick<RecordView, 'text' | 'payload'>
 /**
  * Returns the places of a file, such as pages, that its chunks contain, with ascending starts. Chunks that an earlier version
  * stored contain only the place at their start, so a place that starts inside such a chunk is missing.
+ *
+ * @param text  the text of the document
  */
-export function readPlaces(chunks: readonly RecordView[]): TextPlace[] {
-  const places = chunks.flatMap(({ payload }): TextPlace[] => {
+export function readPlaces(
+  text: string,
+  chunks: readonly Pick<RecordView, 'text' | 'payload'>[],
+): TextPlace[] {
+  const spans = chunks.map(({ text: chunk, payload }) => {
     const start = payload[startPayloadKey] as number
+    return { start, end: start + (chunk ?? '').length }
+  })
+  const offsets = newTextOffsets(text, spans)
+  const places = chunks.flatMap(({ payload }, at): TextPlace[] => {
+    const { start } = spans[at]!
     const { page, slide, sheet } = placePayloadKeys
     const own = Object.entries({ page: payload[page], slide: payload[slide], sheet: payload[sheet] })
     const known = own.filter(([, value]) => value !== undefined)
     const inner = (payload[placesPayloadKey] ?? []) as TextPlace[]
+    // The place of the chunk starts inside the text that the chunk before contains too.
+    if (inner.length > 0 && inner[0]!.start <= offsets[at]!) return inner
     return [...(known.length > 0 ? [{ start, ...Object.fromEntries(known) }] : []), ...inner]
   })
   return places.sort((a, b) => a.start - b.start)

@@ -67,7 +67,7 @@ export async function rechunkDocument(
     }
     const { chunking, fileType, sourceFilename } = stored.row
     const isMarkdown = chunking?.isMarkdown ?? hasSections(fileType, sourceFilename)
-    const read = { isMarkdown, places: readPlaces(before) }
+    const read = { isMarkdown, places: readPlaces(text, before) }
     const layout = layoutOf({ layout: read, fileType, sourceFilename })
     const chunked = await chunk(parts, context, { row: stored.row, text, layout })
     if (areSame(before, chunked, titleOfPayload(stored.row.metadata))) return 'unchanged'
