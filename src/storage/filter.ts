@@ -112,12 +112,27 @@ export function createMatcher(filter: Filter | undefined): FilterMatcher {
   }
 }
 
+/** Returns the conditions of a filter. */
+export function* conditionsOf(filter: Filter): Generator<KeyCondition> {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      for (const part of filter.parts) yield* conditionsOf(part)
+      return
+    case 'not':
+      yield* conditionsOf(filter.operand)
+      return
+    default:
+      yield filter
+  }
+}
+
 /**
  * Compiles a condition for use on many values of its key. A missing key has the value undefined.
  *
  * The time to match an `in` condition does not depend on its number of values.
  */
-export function createValueMatcher(condition: KeyCondition): (stored: unknown) => boolean {
+function createValueMatcher(condition: KeyCondition): (stored: unknown) => boolean {
   switch (condition.kind) {
     case 'in': {
       const values: ReadonlySet<unknown> = new Set(condition.values)
@@ -254,7 +269,7 @@ function hasAll(stored: unknown, values: readonly FilterValue[]): boolean {
   return Array.isArray(stored) && values.every(value => includesValue(stored, value))
 }
 
-function typeOf(value: unknown): StoredType | undefined {
+export function typeOf(value: unknown): StoredType | undefined {
   if (typeof value === 'string') return 'text'
   if (typeof value === 'number') return 'number'
   return Array.isArray(value) ? 'array' : undefined

@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { compareCodePoints } from '../../src/base/compare-code-points.ts'
 import { type Filter, matchesFilter, parseFilter } from '../../src/storage/filter.ts'
 import { PayloadColumn } from '../../src/storage/sqlite/payload-column.ts'
 import { PayloadColumns } from '../../src/storage/sqlite/payload-columns.ts'
 import { only } from './content-data.ts'
 import { PayloadTable } from './payload-table.ts'
+
+vi.mock(import('../../src/base/compare-code-points.ts'), { spy: true })
 
 const below = (bound: number) => parseFilter({ n: { $lt: bound } })
 const value = fc.oneof(
@@ -66,6 +69,28 @@ describe('records that match a filter', () => {
     )
   })
 
+  test('are those of the evaluator for many conditions on one key', () => {
+    const text = fc.string({ unit: fc.constantFrom('1', '9', 'a', '😀', '\ufb01'), maxLength: 2 })
+    const bound = fc.oneof(text, fc.constantFrom(0, -0, 1, 9, 1.5, -1, 1e21, 5e-324, Number.MAX_VALUE))
+    const one = fc.oneof(bound, fc.constantFrom(null, true))
+    const condition = fc.oneof(
+      fc.tuple(fc.constantFrom('$lt', '$lte', '$gt', '$gte'), bound),
+      fc.tuple(fc.constantFrom('$in', '$nin', '$all'), fc.array(one, { maxLength: 3 })),
+    )
+    const conditions = fc.array(condition, { minLength: 2, maxLength: 12 })
+    const values = fc.array(fc.oneof(one, fc.array(one, { maxLength: 4 })), { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(fc.constantFrom('$and', '$or'), conditions, values, (how, written, stored) => {
+        const table = new PayloadTable()
+        const records = stored.map(n => table.add({ n }))
+        const search = parseFilter({ [how]: written.map(([name, operand]) => ({ n: { [name]: operand } })) })
+        const expected = records.filter((_, at) => matchesFilter(search, { n: stored[at] }))
+        expect(table.matching(search)).toEqual(expected)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   test('are limited to those that name a principal of the caller in a list', () => {
     const table = new PayloadTable()
     const lists = [['alice'], ['bob'], ['*'], 'alice', '*', ['bob', 'alice'], [], null, [['alice']]]
@@ -88,6 +113,17 @@ describe('payloads', () => {
     table.add({ n: 1 })
     expect(table.matching(below(4))).toHaveLength(4)
     expect(load).toHaveBeenCalledTimes(1)
+  })
+
+  test('are compared with many ranges in few steps', () => {
+    const table = new PayloadTable()
+    for (let n = 0; n < 500; n++) table.add({ n: `${n}` })
+    const ranges = Array.from({ length: 256 }, (_, at) => ({ n: { $lt: `${at}` } }))
+    const filter = parseFilter({ $or: ranges })
+    const compared = vi.mocked(compareCodePoints).mockClear()
+    expect(table.matching(filter)).not.toHaveLength(0)
+    // Comparing each value with each bound takes 128,000 comparisons.
+    expect(compared.mock.calls.length).toBeLessThan(15_000)
   })
 
   test('are read again for another key, and kept for both', () => {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { SearchConstraints } from '../content.ts'
-import { createMatcher, type Filter, joinFilters } from '../filter.ts'
+import { conditionsOf, createMatcher, type Filter, joinFilters } from '../filter.ts'
 import { type SelectedRecords, SortedRecords } from '../record-set.ts'
 import type { SqliteConnection } from './connection.ts'
 import { type FilteredCollection, PayloadColumns, readPayloads } from './payload-columns.ts'
@@ -59,7 +59,7 @@ export class AllowedRecords {
 
   /** Returns current columns for all keys of a filter; undefined if they do not fit into memory. */
   #columnsFor(collection: FilteredCollection, filter: Filter): PayloadColumns | undefined {
-    const keys = new Set(keysOf(filter))
+    const keys = new Set(Array.from(conditionsOf(filter), ({ key }) => key))
     const bytesMax = this.#columnBytesMax
     const list = JSON.stringify([collection.id, ...[...keys].sort()])
     // Tries again when the collection has half as many records.
@@ -98,19 +98,5 @@ export class AllowedRecords {
     for (const { record, payload } of readPayloads(this.#connection, collection, 0))
       if (matches(payload)) records.push(record)
     return new SortedRecords(Float64Array.from(records))
-  }
-}
-
-function* keysOf(filter: Filter): Generator<string> {
-  switch (filter.kind) {
-    case 'and':
-    case 'or':
-      for (const part of filter.parts) yield* keysOf(part)
-      return
-    case 'not':
-      yield* keysOf(filter.operand)
-      return
-    default:
-      yield filter.key
   }
 }

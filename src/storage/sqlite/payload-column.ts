@@ -1,4 +1,6 @@
-import { createValueMatcher, type KeyCondition } from '../filter.ts'
+import { once } from '../../base/once.ts'
+import { type FilterValue, type KeyCondition, typeOf } from '../filter.ts'
+import { RangeBounds, type RangeCondition } from './range-bounds.ts'
 
 /** Estimated bytes of a distinct value besides its text: entries of a map and of a list. */
 const VALUE_BYTES = 64
@@ -38,12 +40,33 @@ export class PayloadColumn {
     this.#codes[this.#rows++] = Array.isArray(value) ? this.#arrayCode(value) : this.#scalarCode(value)
   }
 
-  /** Returns a bitmap of the rows that satisfy a condition. */
-  matching(condition: KeyCondition): Uint32Array {
-    const matches = createValueMatcher(condition)
-    const values = this.#values
-    const flags = new Uint8Array(values.length)
-    for (let code = 0; code < flags.length; code++) if (matches(values[code])) flags[code] = 1
+  /**
+   * Returns a function that returns a bitmap of the rows that satisfy one of the conditions. All conditions of a filter share
+   * the comparisons with the distinct values.
+   */
+  matcher(conditions: readonly KeyCondition[]): (condition: KeyCondition) => Uint32Array {
+    const ranges = conditions.filter(({ kind }) => kind === 'range') as RangeCondition[]
+    const numberRanges = once(() =>
+      this.#rangeMatcher(ranges.filter(({ bound }) => typeof bound === 'number')),
+    )
+    const textRanges = once(() => this.#rangeMatcher(ranges.filter(({ bound }) => typeof bound === 'string')))
+    const arrays = once(() => this.#arraysWith(conditions))
+    return condition => {
+      switch (condition.kind) {
+        case 'in':
+          return this.#bitmap(this.#withOne(condition.values, arrays()))
+        case 'all':
+          return this.#bitmap(this.#withAll(condition.values, arrays()))
+        case 'range':
+          return this.#bitmap((typeof condition.bound === 'number' ? numberRanges : textRanges)()(condition))
+        case 'type':
+          return this.#bitmap(this.#flags(value => typeOf(value) === condition.type))
+      }
+    }
+  }
+
+  /** Returns a bitmap of the rows whose codes have a flag. */
+  #bitmap(flags: Uint8Array): Uint32Array {
     const bitmap = new Uint32Array((this.#rows + 31) >>> 5)
     const codes = this.#codes
     for (let from = 0; from < this.#rows; from += 32) {
@@ -53,6 +76,58 @@ export class PayloadColumn {
       bitmap[from >>> 5] = bits
     }
     return bitmap
+  }
+
+  #rangeMatcher(conditions: readonly RangeCondition[]): (condition: RangeCondition) => Uint8Array {
+    const bounds = new RangeBounds(conditions.map(({ bound }) => bound))
+    const positions = new Uint32Array(this.#values.length)
+    for (let code = 0; code < positions.length; code++)
+      positions[code] = bounds.positionOf(this.#values[code])
+    return condition => {
+      const satisfied = bounds.satisfied(condition)
+      const flags = new Uint8Array(positions.length)
+      for (let code = 0; code < flags.length; code++) flags[code] = satisfied[positions[code]!]!
+      return flags
+    }
+  }
+
+  /** Flags the distinct values that satisfy a predicate. */
+  #flags(satisfies: (value: unknown, code: number) => boolean): Uint8Array {
+    const flags = new Uint8Array(this.#values.length)
+    for (let code = 0; code < flags.length; code++) if (satisfies(this.#values[code], code)) flags[code] = 1
+    return flags
+  }
+
+  /** Returns the codes of the arrays that contain a value, by value, for all values of `in` and `all` conditions. */
+  #arraysWith(conditions: readonly KeyCondition[]): ReadonlyMap<unknown, readonly number[]> {
+    const arrays = new Map<unknown, number[]>()
+    if (this.#codeOfArray.size === 0) return arrays
+    for (const condition of conditions)
+      if (condition.kind === 'in' || condition.kind === 'all')
+        for (const value of condition.values) arrays.set(value, [])
+    for (const code of this.#codeOfArray.values())
+      for (const element of this.#values[code] as unknown[]) {
+        const codes = arrays.get(element)
+        if (codes && codes.at(-1) !== code) codes.push(code)
+      }
+    return arrays
+  }
+
+  #withOne(values: readonly FilterValue[], arrays: ReadonlyMap<unknown, readonly number[]>): Uint8Array {
+    const flags = new Uint8Array(this.#values.length)
+    for (const value of values) {
+      const code = this.#codeOf.get(value)
+      if (code !== undefined) flags[code] = 1
+      for (const array of arrays.get(value) ?? []) flags[array] = 1
+    }
+    return flags
+  }
+
+  #withAll(values: readonly FilterValue[], arrays: ReadonlyMap<unknown, readonly number[]>): Uint8Array {
+    const distinct = new Set(values)
+    const counts = new Uint32Array(this.#values.length)
+    for (const value of distinct) for (const array of arrays.get(value) ?? []) counts[array]!++
+    return this.#flags((value, code) => counts[code] === distinct.size && Array.isArray(value))
   }
 
   #scalarCode(value: unknown): number {

@@ -1,5 +1,6 @@
+import { groupBy } from '../../base/group-by.ts'
 import type { Payload } from '../content.ts'
-import { type Filter, storedValue } from '../filter.ts'
+import { conditionsOf, type Filter, type KeyCondition, storedValue } from '../filter.ts'
 import { indexOfSorted, SelectedRecords, SortedRecords } from '../record-set.ts'
 import { decodePayload } from './collections.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -8,6 +9,9 @@ import { PayloadColumn, withCapacity } from './payload-column.ts'
 
 /** Rows per SQL query. Reading lists of rows is faster than stepping through the rows. */
 const ROWS_PER_READ = 512
+
+/** Returns a bitmap of the rows that satisfy a condition. */
+type ConditionMatcher = (condition: KeyCondition) => Uint32Array
 
 /** Fields of a collection that are needed to load its columns, and to keep them up to date. */
 export interface FilteredCollection {
@@ -102,7 +106,7 @@ export class PayloadColumns {
 
   /** Returns the records that satisfy a filter. There must be columns for all its keys. */
   matching(filter: Filter): SortedRecords | SelectedRecords {
-    const bitmap = this.#evaluate(filter)
+    const bitmap = this.#evaluate(filter, this.#matcher(filter))
     let size = 0
     for (let word = 0; word < bitmap.length; word++) {
       bitmap[word]! &= this.#live[word]!
@@ -114,26 +118,37 @@ export class PayloadColumns {
     return isSparse ? new SortedRecords(selected.ascending) : selected
   }
 
+  #matcher(filter: Filter): ConditionMatcher {
+    const byKey = groupBy(conditionsOf(filter), ({ key }) => key)
+    const matchers = new Map<string, ConditionMatcher>()
+    for (const [key, conditions] of byKey) matchers.set(key, this.#columns.get(key)!.matcher(conditions))
+    return condition => matchers.get(condition.key)!(condition)
+  }
+
   /** Returns the bitmap of a filter. Bits of deleted records and after the last row can have any value. */
-  #evaluate(filter: Filter): Uint32Array {
+  #evaluate(filter: Filter, match: ConditionMatcher): Uint32Array {
     switch (filter.kind) {
       case 'and':
-        return this.#combine(filter.parts, 0xffff_ffff, (a, b) => a & b)
+        return this.#combine(filter.parts, match, { empty: 0xffff_ffff, combine: (a, b) => a & b })
       case 'or':
-        return this.#combine(filter.parts, 0, (a, b) => a | b)
+        return this.#combine(filter.parts, match, { empty: 0, combine: (a, b) => a | b })
       case 'not':
-        return this.#evaluate(filter.operand).map(bits => ~bits)
+        return this.#evaluate(filter.operand, match).map(bits => ~bits)
       default:
-        return this.#columns.get(filter.key)!.matching(filter)
+        return match(filter)
     }
   }
 
-  #combine(parts: readonly Filter[], empty: number, combine: (a: number, b: number) => number): Uint32Array {
+  #combine(
+    parts: readonly Filter[],
+    match: ConditionMatcher,
+    { empty, combine }: { empty: number; combine: (a: number, b: number) => number },
+  ): Uint32Array {
     const [first, ...others] = parts
     if (!first) return new Uint32Array((this.#rows + 31) >>> 5).fill(empty)
-    const bitmap = this.#evaluate(first)
+    const bitmap = this.#evaluate(first, match)
     for (const part of others) {
-      const other = this.#evaluate(part)
+      const other = this.#evaluate(part, match)
       for (let word = 0; word < bitmap.length; word++) bitmap[word] = combine(bitmap[word]!, other[word]!)
     }
     return bitmap
