@@ -1,4 +1,4 @@
-import type { RowStore, Stored } from '../storage/rows.ts'
+import type { RowReader, Stored } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { documentMatcher } from './policy/document-fields.ts'
@@ -24,7 +24,7 @@ export function existedAt({ createdAt }: Pick<DocumentRow, 'createdAt'>, time: s
  * on its size.
  */
 export async function findVisibleDocument(
-  rows: RowStore,
+  rows: RowReader,
   {
     workspaceId,
     knowledgeBaseId,
@@ -44,7 +44,7 @@ export async function findVisibleDocument(
  * @throws policy_principal_required  row-level access is on, and the caller is not a principal
  */
 export async function isDocumentVisible(
-  rows: RowStore,
+  rows: RowReader,
   { workspaceId, knowledgeBaseId, documentId, createdAt }: DocumentReference,
   access: RowAccess,
   action: AccessTarget['action'],

@@ -8,14 +8,17 @@ import type { Job } from '../contract/jobs.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { ServerEvent } from '../contract/route.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
-import type { RowStore, Stored } from '../storage/rows.ts'
+import type { RowReader, RowStore, Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
 import { JobFollower } from './job-follower.ts'
+import { RowSnapshots } from './row-snapshots.ts'
 
 /** Interval in milliseconds at which the changes of other processes are read. */
 const pollMs = 500
+/** Maximum age in milliseconds of rows that the event streams of a job share. */
+const sharedRowsMaxAgeMs = pollMs / 2
 /**
  * Maximum number of attempts. A cancellation is retried if the job changed in the meantime. Running jobs change often.
  */
@@ -41,7 +44,13 @@ interface JobsDependencies {
 
 /** Lists, reads, cancels and follows the jobs of workspaces. */
 export class Jobs {
-  constructor(private readonly deps: JobsDependencies) {}
+  private readonly snapshots: RowSnapshots
+
+  constructor(private readonly deps: JobsDependencies) {
+    this.snapshots = new RowSnapshots({ ...deps, maxAgeMs: sharedRowsMaxAgeMs })
+    // Followers listen later, so they read a new snapshot when they wake.
+    deps.jobEvents.listen(({ jobId }) => this.snapshots.delete(jobId))
+  }
 
   /**
    * Lists the jobs that the caller may see, newest first.
@@ -109,13 +118,16 @@ export class Jobs {
    * @throws workspace_not_found, job_not_found, policy_principal_required
    */
   async follow(jobKey: JobKey, after: string | null, caller: JobCaller): Promise<AsyncIterable<ServerEvent>> {
-    await this.stored(jobKey, caller)
     const { workspaceId, jobId } = jobKey
-    const { rows, clock, jobEvents, onFollow } = this.deps
+    const { snapshots } = this
+    // A new stream must not start with an earlier visibility.
+    await this.stored(jobKey, caller, snapshots.create(jobId))
+    const { clock, jobEvents, onFollow } = this.deps
     onFollow()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
       async read() {
+        const rows = snapshots.current(jobId)
         const job = (await rows.get(tables.jobs, [workspaceId, jobId]))?.row
         const access = await caller.rowAccess(workspaceId)
         const isVisible = job && (await isDocumentVisible(rows, job, access, 'get'))
@@ -135,8 +147,11 @@ export class Jobs {
     })
   }
 
-  private async stored({ workspaceId, jobId }: JobKey, caller: JobCaller): Promise<Stored<JobRow>> {
-    const { rows } = this.deps
+  private async stored(
+    { workspaceId, jobId }: JobKey,
+    caller: JobCaller,
+    rows: RowReader = this.deps.rows,
+  ): Promise<Stored<JobRow>> {
     const access = await caller.rowAccess(workspaceId)
     access.requirePrincipal()
     const stored = await rows.get(tables.jobs, [workspaceId, jobId])

@@ -199,3 +199,5 @@ export interface RowStore {
   atomic(writes: readonly Write[]): Promise<WriteOutcome>
   readonly feed: RowFeed
 }
+
+export type RowReader = Pick<RowStore, 'get'>
