@@ -73,7 +73,7 @@ export class FolderDescriptions {
         folders.sort((a, b) => compareCodePoints(a.path, b.path))
         return { ...row, folders, updatedAt: timestamp(clock) }
       },
-      () => [caller.record({ label: name, reason: 'folders' })],
+      () => [caller.record({ label: name })],
     )
     if ('row' in changed) return changed.row.folders ?? []
     await bases.get(workspaceId, knowledgeBaseId)

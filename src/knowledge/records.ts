@@ -1,4 +1,5 @@
 import type { Caller } from '../access/caller.ts'
+import { findVisibleDocument } from '../access/document-visibility.ts'
 import type { RowAccess } from '../access/row-access.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -8,7 +9,7 @@ import { createMatcher } from '../storage/filter.ts'
 import { type RowStore, revisionOf, type Stored, type Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import type { BaseKey } from './document-key.ts'
+import type { BaseKey, DocumentKey } from './document-key.ts'
 import type { ContentCaller } from './documents.ts'
 import type { RefitAfter } from './fitting.ts'
 import { baseCollectionMissing, rejectRawVector, requireFieldDimension, requireImported } from './guards.ts'
@@ -66,6 +67,7 @@ export class Records {
       const { vectors, generation } = await this.embed(context, body, caller.signal)
       await whenWritable(context)
       // Read last, because embedding can take seconds, so that a revocation in the meantime takes effect.
+      await caller.reauthorize()
       const access = await caller.rowAccess(workspaceId)
       const base = await bases.get(workspaceId, knowledgeBaseId)
       requireImported(base)
@@ -144,6 +146,7 @@ export class Records {
       if (change.op === 'deleteRecord' && !owners[0]!.exists) return 'absent'
       const newIds = owners.flatMap(({ id, exists }) => (exists ? [] : [id]))
       const documents = documentsOfChunkIds(base, newIds)
+      if (!(await this.seesAll(documents, visibility))) return 'hidden'
       const rows = [
         requireBaseWrite(context),
         ...documents.map(requireNotInTrash),
@@ -161,6 +164,20 @@ export class Records {
       if (isCollectionMissing || outcome.at > rows.length) return outcome.reason
     }
     throw new WbError('collection_unavailable', 'the records keep changing; nothing was written')
+  }
+
+  /**
+   * Returns true if the caller may see all documents, also those in the trash. Otherwise, a record with the ID of a later chunk
+   * could prevent the next ingest of a document that it cannot see.
+   */
+  private async seesAll(documents: readonly DocumentKey[], visibility: Visibility): Promise<boolean> {
+    const { rows } = this.parts
+    if (!visibility.filter) return true
+    for (const document of documents) {
+      const live = await findVisibleDocument(rows, document, visibility)
+      if (!live && !(await entriesWithId(rows, document, visibility))?.length) return false
+    }
+    return true
   }
 
   /** Returns the writes that reduce the chunk counts of the documents to which the removed chunks belong. */

@@ -371,16 +371,16 @@ describe('a request during which access is revoked', () => {
     expect((await root(`GET ${document}`)).status).toBe(200)
   })
 
-  test.each(['PATCH', 'POST'])(
-    '%s of a document changes nothing if the API key is deleted meanwhile',
-    async method => {
+  test.each(['update', 'ingest', 'record'])(
+    'the %s changes nothing if the API key is deleted meanwhile',
+    async kind => {
       const interruption: Interruption = {}
       const { root, bob, base, revocations } = await openWithEditor({
         rows: store => ({
           ...store,
           async get(table, key) {
             const { run } = interruption
-            if (table.name === (method === 'POST' ? 'chunking_services' : 'embedding_services')) {
+            if (table.name === (kind === 'ingest' ? 'chunking_services' : 'embedding_services')) {
               interruption.run = undefined
               await run?.()
             }
@@ -389,15 +389,17 @@ describe('a request during which access is revoked', () => {
         }),
       })
       const { body } = await root(`POST ${base}/ingest`, { text: 'A turbine.' })
-      const document = `${base}/documents/${(body.document as Row).documentId}`
+      const { documentId } = body.document as Row
       interruption.run = revocations.key
-      const refused =
-        method === 'POST'
-          ? await bob(`POST ${base}/ingest`, { text: 'A wing.' })
-          : await bob(`PATCH ${document}`, { metadata: { team: 'red' } })
-      expect(refused.status).toBe(401)
+      const record = { id: `${documentId}:0`, text: 'A wing.' }
+      const sent = {
+        update: () => bob(`PATCH ${base}/documents/${documentId}`, { metadata: { team: 'red' } }),
+        ingest: () => bob(`POST ${base}/ingest`, { text: 'A wing.' }),
+        record: () => bob(`POST ${base}/records`, { records: [record] }),
+      }[kind]!
+      expect((await sent()).status).toBe(401)
       const { items } = (await root(`GET ${base}/documents`)).body
-      expect(items).toMatchObject([{ status: 'ready', metadata: {} }])
+      expect(items).toMatchObject([{ status: 'ready', metadata: {}, chunkTotal: 1 }])
     },
   )
 

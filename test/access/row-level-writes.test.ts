@@ -74,8 +74,9 @@ describe('an ingest does not replace a hidden record that has the ID of a chunk'
   async function openWithRecord() {
     const opened = await openRestrictedWorkspace()
     const bob = opened.as('bob')
-    const records = [{ id: `${documentId}:0`, text: 'A turbine record of bob.' }]
-    expect((await bob(`POST ${opened.base}/records`, { records })).status).toBe(200)
+    const record = { id: `${documentId}:0`, text: 'A turbine record of bob.', visibleTo: ['bob'] }
+    const stored = await opened.operator(`POST ${opened.base}/records`, { records: [record] })
+    expect(stored.status).toBe(200)
     const textsOfBob = async () =>
       hitsOf(await bob(`POST ${opened.base}/search`, { text: 'turbine' })).map(
         ({ payload }) => payload.chunkText,

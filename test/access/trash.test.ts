@@ -154,6 +154,21 @@ test('a record cannot have the ID of a chunk of a document in the trash', async 
   })
 })
 
+test('a record cannot have the ID of a later chunk of a hidden document, or of one that does not exist', async () => {
+  const { base, as } = await openRestrictedWorkspace()
+  const hidden = await ingest(as('ada'), base, { text: 'A plan of ada.' })
+  const own = await ingest(as('bob'), base, { text: 'A plan of bob.' })
+  const store = async (documentId: string) => {
+    const { status } = await as('bob')(`POST ${base}/records`, {
+      records: [{ id: `${documentId}:7`, text: 'A record.' }],
+    })
+    return status
+  }
+  expect(await store(hidden)).toBe(403)
+  expect(await store('00000000-0000-4000-8000-000000000000')).toBe(403)
+  expect(await store(own)).toBe(200)
+})
+
 describe('a key that is revoked while the server processes a list', () => {
   const bulkDelete = 'POST BASE/documents/bulk-delete'
   test.each([

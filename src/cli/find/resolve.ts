@@ -29,7 +29,7 @@ export interface ResourceKind {
   listCommand: string
   /** Commands that create the first resource. */
   createCommands: readonly string[]
-  /** Returns the command that creates a resource with this name; undefined if there is none. */
+  /** Returns the command that creates a resource with this name; undefined if no command does. */
   createCommandFor?: (name: string) => string | undefined
   /** Returns the command that selects a resource by name or ID. */
   selectCommand?: (name: string) => string
