@@ -212,7 +212,7 @@ async function buildRuntime(
     signIns,
     listExposedTools: (...args) => mcp.listTools(...args),
     purge: [
-      workspace => knowledge.bases.purge(workspace),
+      (workspace, authorize) => knowledge.bases.purge(workspace, authorize),
       ({ workspaceId }) => access.purgeDecisions(workspaceId),
     ],
     publish: (...args) => knowledge.publish(...args),

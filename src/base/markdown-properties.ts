@@ -14,8 +14,13 @@ const fieldsMax = 50
 /** Maximum length of a value, which is cut. */
 const valueCharsMax = 500
 const fieldName = /^[\p{L}_][\p{L}\p{N}_.-]{0,63}$/u
-/** Metadata that the runtime writes. */
-const writtenByRuntime: ReadonlySet<string> = new Set(['ingestParser', 'ingestParserVersion', 'fileHash'])
+/** Metadata that the runtime and the command line write. */
+const reservedNames: ReadonlySet<string> = new Set([
+  'ingestParser',
+  'ingestParserVersion',
+  'fileHash',
+  'syncFolder',
+])
 
 /**
  * Returns the properties of a Markdown text as flat metadata: the fields of its front matter, and its title, which is the first
@@ -45,9 +50,7 @@ function frontMatter(yaml: string): Record<string, Property> {
   if (!isObject(fields)) return {}
   return Object.fromEntries(
     Object.entries(fields)
-      .filter(
-        ([name]) => fieldName.test(name) && !reservedPayloadKeys.has(name) && !writtenByRuntime.has(name),
-      )
+      .filter(([name]) => fieldName.test(name) && !reservedPayloadKeys.has(name) && !reservedNames.has(name))
       .flatMap(([name, value]) => {
         const property = propertyOf(value)
         return property === undefined ? [] : [[name, property] satisfies [string, Property]]

@@ -46,7 +46,8 @@ export function gradeHits(
   return { ranked, relevant: relevant.map(({ grade }) => grade) }
 }
 
-function isAnswer(hit: FoundPassage, { documentIds, heading, text }: LocatedJudgment): boolean {
+/** Returns true if a passage is the answer that a judgment describes. */
+export function isAnswer(hit: FoundPassage, { documentIds, heading, text }: LocatedJudgment): boolean {
   return (
     hit.documentId !== null &&
     documentIds.has(hit.documentId) &&

@@ -90,7 +90,8 @@ export function passageKey({ document, heading, text }: Omit<Judgment, 'grade'>)
 }
 
 function describeIssue({ issues }: z.ZodError): string {
-  const { path, message } = issues[0]!
+  // A misspelled key also makes the right one missing.
+  const { path, message } = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]!
   const [index, ...keys] = path
   const place = [...(typeof index === 'number' ? [`question ${index + 1}`] : path.slice(0, 1)), ...keys]
   return [...(place.length > 0 ? [place.map(String).join('.')] : []), message].join(': ')

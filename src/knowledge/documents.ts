@@ -242,7 +242,8 @@ export class Documents {
     const { row: before } = stored
     if (changesOwnership(before, patch)) {
       const access = await caller.rowAccess(before.workspaceId)
-      authorizeOwner({ ...before, ...patch }, access, before.workspaceId, caller)
+      for (const document of [before, { ...before, ...patch }])
+        authorizeOwner(document, access, before.workspaceId, caller)
     }
     const after: DocumentRow = {
       ...before,

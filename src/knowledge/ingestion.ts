@@ -177,11 +177,13 @@ export class Ingestion {
     workspaceId: string,
     knowledgeBaseId: string,
     body: StructuredIngest,
-    caller: WritingCaller,
+    caller: IngestingCaller,
   ): Promise<EnqueueResult> {
-    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, accepted =>
-      this.writeQueued(accepted),
-    )
+    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, caller, async accepted => {
+      // The conversion of a file can take seconds. A revocation in the meantime must take effect.
+      await caller.reauthorize()
+      return this.writeQueued(accepted)
+    })
   }
 
   /** @param write  returns undefined if concurrent changes require another attempt */

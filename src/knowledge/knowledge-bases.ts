@@ -381,18 +381,24 @@ export class KnowledgeBases {
    * Changes the name of a knowledge base. Its collection keeps its name.
    *
    * @throws workspace_not_found, knowledge_base_not_found, kb_name_taken, conflict
+   * @throws forbidden  it has a policy, and the caller lacks `manage:access`: files that others ingest under the name would be
+   *                    subject to another policy
    */
   async rename(
     { workspaceId, knowledgeBaseId }: BaseKey,
     name: string,
-    caller: Pick<Caller, 'record'>,
+    caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
+    const { rlacEnabled } = await requireWorkspace(this.parts.rows, workspaceId)
     const changed = await changeRow(
       this.parts.rows,
       tables.knowledgeBases,
       [workspaceId, knowledgeBaseId],
-      row => ({ ...row, name, updatedAt: timestamp(this.parts.clock) }),
+      row => {
+        if (rlacEnabled && row.policyEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
+        return { ...row, name, updatedAt: timestamp(this.parts.clock) }
+      },
       row => [
         ...(row.name === name ? [] : [requireUnusedName(workspaceId, name)]),
         caller.record({ label: name, reason: `was named ${base.name}` }),
@@ -509,9 +515,14 @@ export class KnowledgeBases {
     return true
   }
 
-  /** Deletes the knowledge bases of a workspace that is being deleted, and the collections created with them. */
-  async purge(workspace: Workspace): Promise<void> {
+  /**
+   * Deletes the knowledge bases of a workspace that is being deleted, and the collections created with them.
+   *
+   * @param authorize  called before each knowledge base
+   */
+  async purge(workspace: Workspace, authorize: () => Promise<void>): Promise<void> {
     for (;;) {
+      await authorize()
       const [next] = await this.parts.rows.list(tables.knowledgeBases, {
         index: 'byWorkspace',
         prefix: [workspace.workspaceId],

@@ -60,7 +60,6 @@ export class RecordRewriter {
     { before, after, authorize, versions = [] }: DocumentChange,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const baseKey = [after.workspaceId, after.knowledgeBaseId]
     const context = await this.parts.bases.openContext(after.workspaceId, after.knowledgeBaseId)
     const payloadOf: PayloadOf = ({ payload }) => updateInheritedFields(payload, after)
     // Documents of earlier versions can be larger. Their visibility can still be restricted.
@@ -75,12 +74,8 @@ export class RecordRewriter {
     if (!chunks) return false
     if (after === before.row && chunks.records.length === 0) return true
     await authorize?.()
-    const outcome = await context.store.write(recordWrites(context, chunks), [
-      { op: 'replace', table: tables.documents, row: after, ...revisionOf(before) },
-      // The descriptions of its folders can change, which are embedded with the chunks.
-      { op: 'require', table: tables.knowledgeBases, key: baseKey, ...context.revision },
-      ...versions,
-    ])
+    const replacement = { op: 'replace' as const, table: tables.documents, row: after, ...revisionOf(before) }
+    const outcome = await context.store.write(recordWrites(context, chunks), [replacement, ...versions])
     return outcome.ok
   }
 

@@ -158,9 +158,12 @@ export class Workspaces {
    *
    * @throws workspace_not_found, and the errors of {@link removeWorkspace}
    */
-  async delete(workspaceId: string, caller?: Pick<Caller, 'record'>): Promise<void> {
+  async delete(workspaceId: string, caller?: Pick<Caller, 'record' | 'reauthorize'>): Promise<void> {
     const workspace = await this.get(workspaceId)
-    await removeWorkspace(this.deps, workspace, caller?.record({ label: workspace.name }))
+    await removeWorkspace(this.deps, workspace, {
+      record: caller?.record({ label: workspace.name }),
+      authorize: caller && (() => caller.reauthorize()),
+    })
   }
 
   /** Deletes the workspaces of kind `mock`, which exist only until their server stops. */

@@ -66,6 +66,18 @@ test('an export contains the descriptions of folders with documents that the cal
   expect(foldersIn(await exportLines(operator, base, '?all=true'))).toHaveLength(2)
 })
 
+test('an export does not contain an earlier description of a folder', async () => {
+  const { alice, base, operator } = await openFilled()
+  await operator(`PATCH ${base}/folders`, { path: 'board', description: 'layoffs' })
+  const file = { text: '# A\n\nA turbine.', sourceFilename: 'board/a.md', visibleTo: ['alice'] }
+  await ingest(operator, base, file)
+  await operator(`PATCH ${base}/folders`, { path: 'board', description: 'news' })
+  expect((await exportLines(operator, base, '?all=true')).join('\n')).toContain('layoffs')
+  const seen = (await exportLines(alice, base)).join('\n')
+  expect(seen).toContain('news')
+  expect(seen).not.toContain('layoffs')
+})
+
 test('an import keeps visibility and owners for a caller with manage:access only', async () => {
   const { alice, bob, base, workspace, operator } = await openFilled()
   const lines = await exportLines(operator, base, '?all=true')

@@ -283,6 +283,28 @@ describe('an update of a long document', () => {
   })
 })
 
+test('a document can be hidden although the knowledge base changes all the time', async () => {
+  let change = async (): Promise<unknown> => undefined
+  const { as, base } = await openRestrictedWorkspace({
+    content: store => ({
+      ...store,
+      listing: {
+        ...store.listing!,
+        async listByDocument(...query) {
+          await change()
+          return store.listing!.listByDocument(...query)
+        },
+      },
+    }),
+  })
+  const path = await ingest(as('bob'), base, { text: 'A turbine.', visibleTo: ['alice', 'bob'] })
+  let changes = 0
+  change = () => as('root')(`PATCH ${base}`, { description: String(changes++) })
+  expect((await as('bob')(`PATCH ${path}`, { visibleTo: ['bob'] })).status).toBe(200)
+  expect(changes).toBeGreaterThan(0)
+  expect((await as('alice')(`GET ${path}`)).status).toBe(404)
+})
+
 describe('a request during which access is revoked', () => {
   const closed = { config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } }
 
@@ -310,7 +332,7 @@ describe('a request during which access is revoked', () => {
       'row-level access': () => root(`PATCH ${workspace}`, { rlacEnabled: true }),
       key: () => root(`DELETE ${workspace}/api-keys/${(key.body.key as Row).keyId}`),
     }
-    return { root, bob, workspace, base, revocations }
+    return { wb, root, bob, workspace, base, revocations }
   }
 
   test.each(['policy', 'attribute', 'row-level access'] as const)(
@@ -371,7 +393,7 @@ describe('a request during which access is revoked', () => {
     expect((await root(`GET ${document}`)).status).toBe(200)
   })
 
-  test.each(['update', 'ingest', 'record'])(
+  test.each(['update', 'ingest', 'job', 'record'])(
     'the %s changes nothing if the API key is deleted meanwhile',
     async kind => {
       const interruption: Interruption = {}
@@ -395,6 +417,7 @@ describe('a request during which access is revoked', () => {
       const sent = {
         update: () => bob(`PATCH ${base}/documents/${documentId}`, { metadata: { team: 'red' } }),
         ingest: () => bob(`POST ${base}/ingest`, { text: 'A wing.' }),
+        job: () => bob(`POST ${base}/ingest?async=true`, { text: 'A wing.' }),
         record: () => bob(`POST ${base}/records`, { records: [record] }),
       }[kind]!
       expect((await sent()).status).toBe(401)
@@ -402,6 +425,20 @@ describe('a request during which access is revoked', () => {
       expect(items).toMatchObject([{ status: 'ready', metadata: {}, chunkTotal: 1 }])
     },
   )
+
+  test('keeps the workspace if the API key is deleted while its knowledge bases are deleted', async () => {
+    const interruption: Interruption = {}
+    const { wb, root, workspace } = await openWithEditor(beforeContentWrite(interruption))
+    const key = await root(`POST ${workspace}/api-keys`, {
+      label: 'ops',
+      scopes: ['read', 'manage:workspace'],
+    })
+    await root(`POST ${workspace}/knowledge-bases`, { name: 'other' })
+    interruption.run = () => root(`DELETE ${workspace}/api-keys/${(key.body.key as Row).keyId}`)
+    const headers = { authorization: `Bearer ${key.body.plaintext}` }
+    expect((await wb.send(`DELETE ${workspace}`, undefined, headers)).status).toBe(401)
+    expect((await root(`GET ${workspace}`)).status).toBe(200)
+  })
 
   test('stops deleting the conversations of an agent', async () => {
     const interruption: Interruption = {}

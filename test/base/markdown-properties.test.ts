@@ -11,3 +11,8 @@ test.each([
 ])('only the start of a long line is searched for a title: %s', (_, text, title) => {
   expect(markdownProperties(text).title).toBe(title)
 })
+
+test('front matter does not set metadata that the runtime and a sync write', () => {
+  const text = '---\nlang: en\nsyncFolder: board\nfileHash: abc\ningestParser: native\n---\n# Roadmap'
+  expect(markdownProperties(text)).toEqual({ lang: 'en', title: 'Roadmap' })
+})

@@ -37,6 +37,7 @@ test('measures questions, with and without a server, and warns about documents t
   const sandbox = await withGuide()
   const piped = await sandbox.wb(['eval', 'run', 'questions.yaml', '-k', 'guide', '--mode', 'lexical'])
   expect(piped.stderr).toContain('knowledge base guide does not have 1 document of the answers: gone.md')
+  expect(piped.stderr).toContain('no passage of whales.md contains the text "not there" of an answer')
   const rows = piped.stdout.trim().split('\n')
   expect(rows.map(row => row.split('\t')[0])).toEqual(['ndcg@10', 'recall@10', 'mrr@10', 'map'])
   expect(rows.at(-1)).toMatch(/^map\t\.\d{3}\t\.\d{3} to 1\.000$/)

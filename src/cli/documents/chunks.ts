@@ -11,7 +11,11 @@ const nextHeader = 'x-next-cursor'
  */
 export async function* readDocumentChunks(
   client: Client,
-  { workspaceId, knowledgeBaseId, documentId }: Document,
+  {
+    workspaceId,
+    knowledgeBaseId,
+    documentId,
+  }: Pick<Document, 'workspaceId' | 'knowledgeBaseId' | 'documentId'>,
 ): AsyncGenerator<Chunk> {
   const params = { workspaceId, knowledgeBaseId, documentId }
   let cursor: string | undefined

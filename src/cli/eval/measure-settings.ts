@@ -15,12 +15,16 @@ import { rankingOptions } from '../passages/ranking-options.ts'
 import type { Output } from '../terminal/output.ts'
 import { formatCounted } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 import { JudgedDocuments } from './judged-documents.ts'
+import { findUnmatchedAnswers } from './unmatched-answers.ts'
 
 /** Number of passages to request. Relevant passages below them count as not found. */
 const depth = 100
 const concurrentSearches = 4
 const missingShown = 3
+/** Length to which the text of an answer is cut in a warning. */
+const shownChars = 60
 
 /** A knowledge base, and questions with the documents that answer them. */
 export interface EvalContext {
@@ -33,7 +37,7 @@ export interface EvalContext {
 }
 
 /**
- * Looks up the judged documents, and warns about those that the knowledge base does not have.
+ * Looks up the judged documents, and warns about answers that the knowledge base does not have.
  *
  * @throws UsageError  the knowledge base has none of them
  */
@@ -46,10 +50,9 @@ export async function openEvalContext(
     .flatMap(question => question.judgments)
     .filter(({ grade }) => grade > 0)
   const names = new Set(judgments.map(({ document }) => document))
+  const located = judgments.map(judgment => documents.locate(judgment))
   const missing = new Set(
-    judgments
-      .map(judgment => documents.locate(judgment))
-      .flatMap(judgment => (judgment.documentIds.size === 0 ? [judgment.document] : [])),
+    located.flatMap(judgment => (judgment.documentIds.size === 0 ? [judgment.document] : [])),
   )
   const list = `${[...missing].slice(0, missingShown).join(', ')}${missing.size > missingShown ? ', …' : ''}`
   if (missing.size === names.size)
@@ -64,6 +67,14 @@ export async function openEvalContext(
     output.warn(
       `  ! knowledge base ${context.base.name} does not have ${formatCounted(missing.size, 'document')} of the answers: ${list}`,
     )
+  const unmatched = await findUnmatchedAnswers(context, located)
+  for (const { document, heading, text } of unmatched.slice(0, missingShown)) {
+    const answer =
+      heading === undefined ? `the text "${text!.slice(0, shownChars)}"` : `the heading "${heading}"`
+    output.warn(plainLine(`  ! no passage of ${document} contains ${answer} of an answer`))
+  }
+  if (unmatched.length > missingShown)
+    output.warn(`  ! nor ${formatCounted(unmatched.length - missingShown, 'other answer')}`)
   return { ...context, documents }
 }
 

@@ -32,6 +32,7 @@ import { type BaseKey, keyOf } from '../document-key.ts'
 import { visibleFolders } from '../folder-descriptions.ts'
 import { requireImported } from '../guards.ts'
 import type { BaseContext, KnowledgeBases } from '../knowledge-bases.ts'
+import { contextOfPayload, folderOfRecord } from '../payload.ts'
 
 /** Maximum number of documents and of records that are read at a time. */
 const batchSize = 100
@@ -230,7 +231,9 @@ export class Exporter {
       })
       if (views.length === 0) break
       for (const view of await withVectors(context, views, visibility)) {
-        page.add({ chunk: toArchivedChunk(view) } satisfies ArchiveLine)
+        // The stored context can contain the earlier description of a folder that the caller may not see.
+        const exported = visibility.filter ? { ...view, context: currentContext(context, view) } : view
+        page.add({ chunk: toArchivedChunk(exported) } satisfies ArchiveLine)
         position.records++
       }
       last = views.at(-1)!
@@ -355,6 +358,10 @@ function toArchivedDocument(row: DocumentRow): ArchivedDocument {
     isIngested: row.ingestKey !== null,
     ...(row.chunking && { chunking: row.chunking }),
   }
+}
+
+function currentContext({ base }: BaseContext, view: RecordView): string | null {
+  return contextOfPayload(view.payload, folderOfRecord(base, view)?.description)
 }
 
 function toArchivedChunk({ chunkIndex, context, text, payload, vector }: RecordView): ArchivedChunk {
