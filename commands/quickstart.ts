@@ -23,6 +23,7 @@ export default class Quickstart extends WbCommand {
   static override summary = 'ingest a folder or sample documents, and search them'
   static override description =
     'Creates the workspace demo with a knowledge base, ingests the documents, and searches them. It is safe to run again.'
+  protected override readonly finishesBackgroundWork = true
   static override examples = ['wb quickstart', 'wb quickstart ./docs "how do refunds work"']
   static override args = {
     folder: Args.string({
@@ -31,8 +32,6 @@ export default class Quickstart extends WbCommand {
     }),
     question: Args.string({ ignoreStdin: true, description: 'question to search for' }),
   }
-
-  protected override readonly finishesBackgroundWork = true
 
   async run() {
     const { args, flags } = await this.parse(Quickstart)

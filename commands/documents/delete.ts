@@ -1,13 +1,14 @@
 import * as Flags from '@oclif/core/flags'
-import { shellWord } from '../../src/base/shell-word.ts'
 import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import {
+  type DeletionFlags,
   type DeletionTargets,
   deleteTargets,
   findDeletionTargets,
+  suggestRestore,
 } from '../../src/cli/documents/delete-documents.ts'
 import { CommandFailed } from '../../src/cli/errors.ts'
 import { documentName } from '../../src/cli/fields/resources.ts'
@@ -15,12 +16,6 @@ import { kbFlag } from '../../src/cli/find/document.ts'
 import { formatCounted } from '../../src/cli/terminal/output.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { type Document, documents } from '../../src/contract/documents.ts'
-
-interface DeletionFlags {
-  readonly kb?: string | undefined
-  readonly permanently: boolean
-  readonly yes: boolean
-}
 
 export default class DocumentsDelete extends WbCommand {
   static override summary = 'delete documents and their chunks'
@@ -59,7 +54,7 @@ export default class DocumentsDelete extends WbCommand {
     const params = { workspaceId, knowledgeBaseId, documentId }
     await this.client.call(documents.delete, { params, query: permanently ? { permanently: 'true' } : {} })
     this.output.reportDeleted(documentId, `deleted ${target}`)
-    this.suggestRestore({ permanently, kb })
+    suggestRestore(this.output, { permanently, kb })
   }
 
   private async deleteAll(targets: DeletionTargets, flags: DeletionFlags) {
@@ -72,14 +67,9 @@ export default class DocumentsDelete extends WbCommand {
     const outcome = await this.waitFor('deleting', deleteTargets(this.client, targets, flags))
     if (this.output.json) this.output.value(outcome)
     else this.output.note(`  ✓ deleted ${formatCounted(outcome.deleted.length, 'document')}`)
-    if (targets.live.length > 0) this.suggestRestore(flags)
+    if (targets.live.length > 0) suggestRestore(this.output, flags)
     if (outcome.failed.length === 0) return
     const lines = outcome.failed.map(({ documentId, code, message }) => `${documentId}  ${message} (${code})`)
     throw new CommandFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)
-  }
-
-  private suggestRestore({ permanently, kb }: Pick<DeletionFlags, 'kb' | 'permanently'>): void {
-    if (permanently || this.output.json) return
-    this.output.suggest(`wb documents restore${kb === undefined ? '' : ` --kb ${shellWord(kb)}`}`)
   }
 }

@@ -172,9 +172,9 @@ describe('after a hidden document was deleted, a new one with its ID does not br
   })
 
   test('citations, if a record gets the ID of its chunk', async () => {
-    const { base, alice, documentId, citations } = await openAfterDeletion()
-    const record = { id: `${documentId}:0`, text: 'Mine.' }
-    expect((await alice(`POST ${base}/records`, { records: [record] })).status).toBe(200)
+    const { base, operator, documentId, citations } = await openAfterDeletion()
+    const record = { id: `${documentId}:0`, text: 'Mine.', visibleTo: ['alice'] }
+    expect((await operator(`POST ${base}/records`, { records: [record] })).status).toBe(200)
     expect(await citations()).toBe('[]')
   })
 

@@ -92,7 +92,7 @@ describe.each(connections)('S1-10: the same commands, %s', way => {
     expect(await wb(['documents', 'delete', 'notes.md', '--yes'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  ✓ deleted document Notes with 1 chunk\n',
+      stderr: `  ✓ deleted document Notes with 1 chunk\n  wb documents restore\n`,
     })
     expect(await wb(['documents', 'list'])).toEqual({
       status: 0,

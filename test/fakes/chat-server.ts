@@ -33,6 +33,8 @@ export interface ChatStep extends FakeAnswer {
   readonly comments?: true
 }
 
+type Responder = (request: ChatRequest) => ChatStep | undefined | Promise<ChatStep | undefined>
+
 export interface ChatServer {
   /** `http://127.0.0.1:port/v1` */
   readonly url: string
@@ -45,7 +47,7 @@ export interface ChatServer {
   /** Sets the responses to the next requests, in order; later requests succeed. */
   script(...steps: ChatStep[]): void
   /** Responds to requests without a scripted step; undefined sends a valid answer. */
-  respond(responder: (request: ChatRequest) => ChatStep | undefined): void
+  respond(responder: Responder): void
   /** Sets the response of Ollama's `/api/show`, which is 404 by default. These requests are not in `received`. */
   describe(details: object): void
   /** Resumes responses that are paused by `silentAfter`. */
@@ -100,7 +102,7 @@ export async function startChatServer(): Promise<ChatServer> {
   const steps: ChatStep[] = []
   const counts = { connections: 0, abandoned: 0 }
   let modelDetails: object | undefined
-  let responder: (request: ChatRequest) => ChatStep | undefined = () => undefined
+  let responder: Responder = () => undefined
   const silences = new EventEmitter().setMaxListeners(0)
   const server = createServer(async (request, response) => {
     response.on('close', () => {
@@ -110,7 +112,7 @@ export async function startChatServer(): Promise<ChatServer> {
     if (request.url?.endsWith('/api/show')) return showModel(response, modelDetails)
     const chatRequest = { line: `${request.method} ${request.url}`, headers: request.headers, body }
     received.push(chatRequest)
-    const step = steps.shift() ?? responder(chatRequest) ?? defaultAnswer(request.url ?? '', body)
+    const step = steps.shift() ?? (await responder(chatRequest)) ?? defaultAnswer(request.url ?? '', body)
     await answer(response, step, body, silences)
   })
   server.on('connection', () => counts.connections++)

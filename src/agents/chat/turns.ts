@@ -270,9 +270,13 @@ export class Turns {
   #sendUnstreamed(
     request: Omit<TurnRequest, 'isUnstreamed'> & { readonly caller: Caller },
   ): Promise<MessagePair> {
-    return runUntilCallerDisconnects(request.caller, async signal =>
-      messagePairOf(await this.#open({ ...request, isUnstreamed: true }, signal), signal),
-    )
+    return runUntilCallerDisconnects(request.caller, async signal => {
+      const opened = await this.#open({ ...request, isUnstreamed: true }, signal)
+      const pair = await messagePairOf(opened, signal)
+      // An answer can take minutes. A revocation in the meantime must take effect.
+      await request.caller.reauthorize()
+      return pair
+    })
   }
 
   async #open(request: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {

@@ -66,6 +66,8 @@ export class ToolGate {
     const accessRequest = { rule: externalToolAccess, workspaceId }
     if (tool.isExternal && !decideAccess(accessRequest, caller).allow)
       return deniedResult(call, 'missing tools:invoke scope')
+    // The model can have taken minutes. A revocation in the meantime must take effect.
+    await caller.reauthorize()
     try {
       return await this.#callWithTimeout(tool, argumentsOf(call), turn)
     } catch (error) {

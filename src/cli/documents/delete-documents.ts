@@ -1,5 +1,6 @@
 import { groupBy } from '../../base/group-by.ts'
 import { newId } from '../../base/id.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -8,6 +9,7 @@ import type { ReplyBody } from '../../contract/route.ts'
 import type { TrashEntry } from '../../contract/trash.ts'
 import type { ResolveContext } from '../find/resolve.ts'
 import { findDocumentToDelete } from '../passages/last-search.ts'
+import type { Output } from '../terminal/output.ts'
 import { findInTrash, listTrash, purgeEntries } from './trash.ts'
 
 type BulkDeleteResult = ReplyBody<typeof documents.bulkDelete>
@@ -38,6 +40,21 @@ export async function deleteDocuments(
       result.failed.push(...failed)
     }
   return result
+}
+
+export interface DeletionFlags {
+  readonly kb?: string | undefined
+  readonly permanently: boolean
+  readonly yes: boolean
+}
+
+/** Suggests the command that restores the documents that were deleted last, if they are in the trash. */
+export function suggestRestore(
+  output: Output,
+  { permanently, kb }: Pick<DeletionFlags, 'kb' | 'permanently'>,
+): void {
+  if (permanently || output.json) return
+  output.suggest(`wb documents restore${kb === undefined ? '' : ` --kb ${shellWord(kb)}`}`)
 }
 
 /** Documents to delete, and entries of the trash to delete permanently. */

@@ -99,6 +99,8 @@ export class ManySearcher {
         ({ context }) => searcher.prepare(context, body, caller),
         caller.signal,
       )
+      // A provider can take seconds. A revocation in the meantime must take effect.
+      if (prepared.some(({ query }) => query)) await caller.reauthorize()
       return prepared
     }
     const prepareAgain = async (before: readonly PreparedSearch[]) => {

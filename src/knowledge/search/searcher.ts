@@ -155,6 +155,8 @@ export class Searcher {
     finish: (prepared: PreparedSearch, ranking: BaseRanking) => Promise<T>,
   ): Promise<T> {
     const first = await this.prepareAtLeast(0, await openContext(), body, caller)
+    // A provider can take seconds. A revocation in the meantime must take effect.
+    if (first.query) await caller.reauthorize()
     return searchInTurns(this.parts.queue, caller, first.context.base.workspaceId, {
       prepare: async () => first,
       prepareAgain: async prepared => {

@@ -210,7 +210,8 @@ test('the senders of one workspace can have at most half of the detached turns o
   await turns.close()
 })
 
-test("only the sender can read and stop a detached turn, which ends when the sender's key is revoked", async () => {
+/** Opens a conversation of a key in a runtime that requires keys, with a model. */
+async function openWithKeys() {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const clock = new TestClock()
@@ -235,6 +236,12 @@ test("only the sender can read and stop a detached turn, which ends when the sen
   const list = `${place}/agents/${agentId}/conversations`
   const { conversationId } = (await wb.send(`POST ${list}`, {}, ada.headers)).body
   const path = `${list}/${conversationId}`
+  const revoke = () => wb.sendAsOperator(`DELETE ${place}/api-keys/${ada.keyId}`)
+  return { wb, model, clock, path, ada, bob, revoke }
+}
+
+test("only the sender can read and stop a detached turn, which ends when the sender's key is revoked", async () => {
+  const { wb, model, clock, path, ada, bob, revoke } = await openWithKeys()
   model.script({ text: 'one two three four five', silentAfter: 3 })
   const leave = new AbortController()
   const sent = await wb.runtime.fetch(
@@ -251,11 +258,25 @@ test("only the sender can read and stop a detached turn, which ends when the sen
   for (const method of ['GET', 'DELETE'])
     expect((await wb.send(`${method} ${path}/messages/stream`, undefined, bob.headers)).status).toBe(404)
   for await (const { event } of readTurn(wb, path, ada.headers)) if (event === 'token') break
-  await wb.sendAsOperator(`DELETE ${place}/api-keys/${ada.keyId}`)
+  await revoke()
   clock.advance(2_000)
   model.release()
   await vi.waitFor(async () => {
     const { body } = await wb.sendAsOperator(`GET ${path}/messages`)
     expect((body.items as Message[])[1]).toMatchObject({ metadata: { interrupted: 'true' } })
   }, 10_000)
+})
+
+test.each([
+  ['an answer is not returned', []],
+  ['a tool is not called, and no answer is returned', [{ name: 'list_kbs', arguments: {} }]],
+])('if the key is revoked while the model writes, %s', async (_, toolCalls) => {
+  const { wb, model, path, ada, revoke } = await openWithKeys()
+  model.respond(async () => {
+    await revoke()
+    return { text: 'one two three', toolCalls }
+  })
+  const { status, text } = await wb.send(`POST ${path}/messages`, { content: 'count' }, ada.headers)
+  expect(status, text).toBe(401)
+  expect(model.received).toHaveLength(1)
 })
