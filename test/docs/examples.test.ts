@@ -161,7 +161,7 @@ function typeExamples({ run }: Machine, id: string): void {
     prepare(example)
     const line = example
       .replace(/^wb serve --port 0/, 'wb serve --data-dir other')
-      .replace(endless, 'timeout --preserve-status --signal INT 2 $&')
+      .replace(endless, 'timeout --foreground --preserve-status --signal INT 2 $&')
     const { status, stderr } = run(line)
     expect(status, `${example}\n${stderr}`).toBe(needsConfirmation.test(example) ? 2 : 0)
   }
