@@ -4,6 +4,7 @@ import type { OperationHost, ThreadOperations } from './threads.ts'
 /** Threads that each run one call at a time, so a call that ends its thread fails alone. Waiting callers take turns. */
 export class FairThreads<O extends ThreadOperations> {
   readonly #limiter: FairLimiter
+  readonly #hosts: readonly OperationHost<O>[]
   readonly #idle: OperationHost<O>[]
 
   /**
@@ -15,7 +16,8 @@ export class FairThreads<O extends ThreadOperations> {
     open: () => OperationHost<O>,
   ) {
     this.#limiter = new FairLimiter(threads, extraThreads)
-    this.#idle = Array.from({ length: threads + extraThreads }, open)
+    this.#hosts = Array.from({ length: threads + extraThreads }, open)
+    this.#idle = [...this.#hosts]
   }
 
   /** Runs one call. @throws the reason of the signal, if it aborts before the call starts */
@@ -30,8 +32,8 @@ export class FairThreads<O extends ThreadOperations> {
     })
   }
 
-  /** Call when no call runs. */
+  /** Ends the threads after their running calls. */
   async close(): Promise<void> {
-    await Promise.all(this.#idle.map(host => host.close()))
+    await Promise.all(this.#hosts.map(host => host.close()))
   }
 }

@@ -4,9 +4,12 @@ import { inlineHost } from '../../src/base/threads.ts'
 
 test('a call runs alone on its thread, and another workspace has a thread of its own', async () => {
   let opened = 0
+  const closed: number[] = []
   const threads = new FairThreads({ threads: 1, extraThreads: 1 }, () => {
     const number = ++opened
-    return inlineHost({ number: () => number })
+    return inlineHost({ number: () => number }, () => {
+      closed.push(number)
+    })
   })
   const ends = new Map<string, () => void>()
   const started: string[] = []
@@ -22,6 +25,8 @@ test('a call runs alone on its thread, and another workspace has a thread of its
   ends.get('a1')!()
   await settle()
   expect(started).toEqual(['a1 on 2', 'b1 on 1', 'a2 on 2'])
+  await threads.close()
+  expect(closed, 'also threads with a running call').toEqual([1, 2])
   for (const name of ['a2', 'b1']) ends.get(name)!()
   await Promise.all(calls)
 })

@@ -74,7 +74,7 @@ export async function openEvalContext(
     output.warn(plainLine(`  ! no passage of ${document} contains ${answer} of an answer`))
   }
   if (unmatched.length > missingShown)
-    output.warn(`  ! nor ${formatCounted(unmatched.length - missingShown, 'other answer')}`)
+    output.warn(`  ! also not found: ${formatCounted(unmatched.length - missingShown, 'other answer')}`)
   return { ...context, documents }
 }
 
